@@ -1,0 +1,244 @@
+//! One question, any accountant.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::{Error, check, check_delta};
+use crate::event::{Adjacency, Event, Mechanism};
+use crate::pld::{Bracket, PldAccountant};
+use crate::rdp::{Conversion, Theorem};
+use crate::{composition, gaussian, rdp, zcdp};
+
+/// An accountant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+pub enum Method {
+    /// The exact Gaussian where it applies, else the smaller of [`Method::Pld`] and [`Method::Rdp`].
+    Auto,
+    /// The exact Gaussian mechanism: only Gaussian releases on all records.
+    Exact,
+    /// Privacy loss distributions.
+    Pld,
+    /// Renyi DP with the tightest curve we have for each sampler (Theorem 27 for fixed size), improved conversion.
+    Rdp,
+    /// Renyi DP, fixed-size sampling by Theorem 9 of Wang, Balle and Kasiviswanathan.
+    Wang9,
+    /// Renyi DP, fixed-size sampling by their Theorem 27.
+    Wang27,
+    /// Zero-concentrated DP: releases on all records only.
+    Zcdp,
+    /// The optimal composition of pure mechanisms of which nothing but epsilon is known.
+    Composition,
+}
+
+impl Method {
+    /// All accountants but `auto`, tightest first where they overlap.
+    pub const ALL: [Self; 7] =
+        [Self::Exact, Self::Pld, Self::Rdp, Self::Wang27, Self::Wang9, Self::Zcdp, Self::Composition];
+
+    /// The name used on the command line and in receipts.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Exact => "exact",
+            Self::Pld => "pld",
+            Self::Rdp => "rdp",
+            Self::Wang9 => "wang9",
+            Self::Wang27 => "wang27",
+            Self::Zcdp => "zcdp",
+            Self::Composition => "composition",
+        }
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Method {
+    type Err = UnknownMethod;
+
+    fn from_str(name: &str) -> Result<Self, UnknownMethod> {
+        let known = Self::ALL.into_iter().chain([Self::Auto]).find(|method| method.name() == name);
+        known.ok_or_else(|| UnknownMethod(name.to_owned()))
+    }
+}
+
+/// The name is not that of an accountant.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no accountant called {0:?}")]
+pub struct UnknownMethod(String);
+
+/// What an event costs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Cost {
+    /// The guarantee is the upper end. Accountants that only bound from above have a lower end of 0.
+    pub epsilon: Bracket,
+    /// At this $\delta$.
+    pub delta: f64,
+    /// Under this adjacency.
+    pub adjacency: Adjacency,
+    /// By this accountant (never [`Method::Auto`]).
+    pub method: Method,
+}
+
+/// The $\varepsilon$ of an event at `delta`.
+pub fn account(event: &Event, adjacency: Adjacency, delta: f64, method: Method) -> Result<Cost, Error> {
+    check_delta(delta)?;
+    let (epsilon, method) = match method {
+        Method::Auto => return auto(event, adjacency, delta),
+        Method::Exact => {
+            let sigma = joint_multiplier(event, adjacency)?;
+            let epsilon = if sigma.is_infinite() { 0.0 } else { gaussian::epsilon(sigma, delta)? };
+            (Bracket::exact(epsilon), method)
+        }
+        Method::Pld => (PldAccountant::default().epsilon(event, adjacency, delta)?, method),
+        Method::Rdp | Method::Wang9 | Method::Wang27 => {
+            let curve = renyi_curve(event, adjacency, method)?;
+            (upper_only(curve.epsilon(delta, Conversion::Improved)?.0), method)
+        }
+        Method::Zcdp => {
+            let rho = zcdp::event_rho(event, adjacency)?;
+            let pure = pure_sum(event)?;
+            let epsilon = zcdp::epsilon(rho, delta, Conversion::Improved)?;
+            (upper_only(epsilon.min(pure)), method)
+        }
+        Method::Composition => {
+            let releases = pure_releases(event, adjacency)?;
+            let epsilon = match releases[..] {
+                [] => 0.0,
+                [(epsilon, times)] => composition::optimal_epsilon(epsilon, 0.0, times, delta)?,
+                _ => {
+                    let parts: Vec<_> = releases.iter().map(|&(epsilon, times)| (epsilon, 0.0, times)).collect();
+                    composition::heterogeneous(&parts, delta)?
+                }
+            };
+            (upper_only(epsilon), method)
+        }
+    };
+    Ok(Cost { epsilon, delta, adjacency, method })
+}
+
+/// The $\delta$ of an event at `epsilon`, as a bracket.
+pub fn account_delta(event: &Event, adjacency: Adjacency, epsilon: f64, method: Method) -> Result<Bracket, Error> {
+    check(epsilon >= 0.0 && epsilon.is_finite(), "epsilon", "finite and not negative", epsilon)?;
+    match method {
+        Method::Auto => match account_delta(event, adjacency, epsilon, Method::Exact) {
+            Err(Error::Unsupported { .. }) => account_delta(event, adjacency, epsilon, Method::Pld),
+            answer => answer,
+        },
+        Method::Exact => {
+            let sigma = joint_multiplier(event, adjacency)?;
+            let delta = if sigma.is_infinite() { 0.0 } else { gaussian::delta(sigma, epsilon)? };
+            Ok(Bracket::exact(delta))
+        }
+        Method::Pld => PldAccountant::default().delta(event, adjacency, epsilon),
+        Method::Rdp | Method::Wang9 | Method::Wang27 => {
+            let curve = renyi_curve(event, adjacency, method)?;
+            Ok(upper_only(curve.log_delta(epsilon, Conversion::Improved).exp()))
+        }
+        Method::Zcdp => {
+            let rho = zcdp::event_rho(event, adjacency)?;
+            Ok(upper_only(zcdp::log_delta(rho, epsilon, Conversion::Improved)?.exp()))
+        }
+        Method::Composition => match pure_releases(event, adjacency)?[..] {
+            [] => Ok(Bracket::exact(0.0)),
+            [(each, times)] => composition::optimal_delta(each, 0.0, times, epsilon).map(upper_only),
+            _ => Err(Error::Unsupported {
+                method,
+                what: "the delta of different mechanisms",
+                adjacency,
+                hint: "use the pld accountant",
+            }),
+        },
+    }
+}
+
+/// Every accountant's answer, in the order of [`Method::ALL`]; those that have none say why.
+pub fn compare(event: &Event, adjacency: Adjacency, delta: f64) -> Vec<(Method, Result<Cost, Error>)> {
+    Method::ALL.into_iter().map(|method| (method, account(event, adjacency, delta, method))).collect()
+}
+
+fn auto(event: &Event, adjacency: Adjacency, delta: f64) -> Result<Cost, Error> {
+    match account(event, adjacency, delta, Method::Exact) {
+        Err(Error::Unsupported { .. }) => {}
+        answer => return answer,
+    }
+    let tight = account(event, adjacency, delta, Method::Pld)?;
+    if tight.epsilon.width() <= 0.01 * tight.epsilon.upper {
+        return Ok(tight);
+    }
+    // Where the grid gave out, Renyi DP may still do better.
+    match account(event, adjacency, delta, Method::Rdp) {
+        Ok(cost) if cost.epsilon.upper < tight.epsilon.upper => {
+            Ok(Cost { epsilon: Bracket { lower: tight.epsilon.lower, ..cost.epsilon }, ..cost })
+        }
+        _ => Ok(tight),
+    }
+}
+
+fn upper_only(upper: f64) -> Bracket {
+    Bracket { lower: 0.0, upper }
+}
+
+fn renyi_curve(event: &Event, adjacency: Adjacency, method: Method) -> Result<rdp::Curve, Error> {
+    let theorem = if method == Method::Wang9 { Theorem::Nine } else { Theorem::TwentySeven };
+    let orders = if rdp::wants_integers(event)? { rdp::default_integer_orders() } else { rdp::default_orders() };
+    rdp::curve(event, adjacency, &orders, theorem)
+}
+
+/// The multiplier of the one Gaussian release that costs as much as all of them; infinite when there are none.
+fn joint_multiplier(event: &Event, adjacency: Adjacency) -> Result<f64, Error> {
+    let mut precision = 0.0;
+    for (release, times) in event.releases()? {
+        rdp::check_pairing(release.sampling, adjacency, Method::Exact)?;
+        match release.mechanism {
+            Mechanism::Gaussian { noise_multiplier } if release.sampling.is_whole() => {
+                precision += times as f64 / (noise_multiplier * noise_multiplier);
+            }
+            _ => {
+                return Err(Error::Unsupported {
+                    method: Method::Exact,
+                    what: "anything but Gaussian releases on all records",
+                    adjacency,
+                    hint: "use the pld accountant",
+                });
+            }
+        }
+    }
+    Ok(precision.sqrt().recip())
+}
+
+/// Basic composition of the pure releases; infinite if one is not pure.
+fn pure_sum(event: &Event) -> Result<f64, Error> {
+    let each = |(release, times): &(crate::Release, u64)| *times as f64 * pure_epsilon(release.mechanism);
+    Ok(event.releases()?.iter().map(each).sum())
+}
+
+fn pure_epsilon(mechanism: Mechanism) -> f64 {
+    match mechanism {
+        Mechanism::Gaussian { .. } => f64::INFINITY,
+        Mechanism::Laplace { noise_multiplier } => 1.0 / noise_multiplier,
+        Mechanism::Pure { epsilon } | Mechanism::BoundedRange { epsilon } => epsilon,
+    }
+}
+
+fn pure_releases(event: &Event, adjacency: Adjacency) -> Result<Vec<(f64, u64)>, Error> {
+    let unsupported = |what, hint| Error::Unsupported { method: Method::Composition, what, adjacency, hint };
+    let mut parts = Vec::new();
+    for (release, times) in event.releases()? {
+        rdp::check_pairing(release.sampling, adjacency, Method::Composition)?;
+        if !release.sampling.is_whole() {
+            return Err(unsupported("sampled releases", "use the pld accountant"));
+        }
+        let epsilon = pure_epsilon(release.mechanism);
+        if epsilon.is_infinite() {
+            return Err(unsupported("Gaussian releases", "use the exact or the pld accountant"));
+        }
+        parts.push((epsilon, times));
+    }
+    Ok(parts)
+}

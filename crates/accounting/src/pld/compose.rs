@@ -1,0 +1,334 @@
+//! Composition of distributions of privacy loss: many steps with few transforms.
+//!
+//! A $T$-fold composition is built by powers. At each level the distribution is raised to the largest power of two
+//! whose result still fits a window of about twice the points we keep, by one Fourier transform; then tails are
+//! trimmed and, if it is still too long, the step is doubled. Early levels have narrow distributions on a fine grid,
+//! late levels wide ones on a coarse grid, so the error of the grid, which counts with its multiplicity, stays about
+//! the same at every level and the work grows with $\log T$.
+
+use std::cell::RefCell;
+
+use realfft::RealFftPlanner;
+use realfft::num_complex::Complex;
+
+use super::grid::Grid;
+
+thread_local! {
+    /// Plans are made once for each size and thread.
+    static PLANNER: RefCell<RealFftPlanner<f64>> = RefCell::new(RealFftPlanner::new());
+}
+
+/// Composes grids.
+pub(super) struct Composer {
+    /// How many points a layer may keep between levels.
+    pub points: usize,
+    /// The probability that may be trimmed from the top over the whole composition.
+    pub tail: f64,
+}
+
+/// Tilted weight that may be lost to trimming and wrap-around over the whole composition: far below what the answer
+/// can show, since the tilted weights around it are of order $10^{-2}$.
+const LOST_WEIGHT: f64 = 1e-7;
+
+/// Levels are at most the bits of the repetition count, each trimmed twice.
+const TRIMS: f64 = 128.0;
+
+impl Composer {
+    /// The composition of all `parts`, each repeated as often as it says; `None` when there are none.
+    pub(super) fn compose(&self, parts: Vec<(Grid, u64)>) -> Option<Grid> {
+        let powers = parts.into_iter().filter(|&(_, times)| times > 0).map(|(grid, times)| self.power(grid, times));
+        powers.reduce(|a, b| self.combine(a, b))
+    }
+
+    /// `grid` composed with itself `times`-fold.
+    fn power(&self, mut grid: Grid, times: u64) -> Grid {
+        let mut left = times;
+        let mut done: Option<Grid> = None;
+        let keep = |done: Option<Grid>, more: Grid| match done {
+            None => more,
+            Some(before) => self.combine(before, more),
+        };
+        self.shrink(&mut grid, left);
+        while left > 1 {
+            let fold = self.fold(&grid, left);
+            if fold == 1 {
+                // Even two do not fit: the grid is too fine.
+                grid.coarsen();
+                continue;
+            }
+            if left % fold > 0 {
+                let mut rest = self.product(&[(&grid, left % fold)], 1);
+                self.shrink(&mut rest, 1);
+                done = Some(keep(done, rest));
+            }
+            left /= fold;
+            grid = self.product(&[(&grid, fold)], left);
+            self.shrink(&mut grid, left);
+        }
+        keep(done, grid)
+    }
+
+    /// The largest number of copies, a power of two or all that is `left`, whose composition fits the window.
+    fn fold(&self, grid: &Grid, left: u64) -> u64 {
+        let window = 2 * self.points;
+        let lost = self.lost_weight(left);
+        // The guess a Gaussian would give, halved until it fits.
+        let reach = (-2.0 * lost.ln()).sqrt();
+        let deviation = moments(grid).1.sqrt().max(1e-6);
+        let guess = (window as f64 / (2.0 * reach * deviation)).powi(2);
+        let mut n = if guess >= left as f64 { left } else { 1 << (guess.max(1.0) as u64).ilog2() };
+        while n > 1 && span(&[(grid, n)], lost).1 > window {
+            n = if n.is_power_of_two() { n / 2 } else { 1 << n.ilog2() };
+        }
+        n
+    }
+
+    /// The composition of two different distributions.
+    fn combine(&self, mut a: Grid, mut b: Grid) -> Grid {
+        while a.scale > b.scale {
+            a.coarsen();
+        }
+        while b.scale > a.scale {
+            b.coarsen();
+        }
+        let mut whole = self.product(&[(&a, 1), (&b, 1)], 1);
+        self.shrink(&mut whole, 1);
+        whole
+    }
+
+    /// Trims the tails and coarsens until the points fit; `copies` of the result will be composed.
+    fn shrink(&self, grid: &mut Grid, copies: u64) {
+        grid.trim(self.lost_weight(copies), self.tail / TRIMS / copies as f64);
+        while grid.weights.len() > self.points {
+            grid.coarsen();
+        }
+    }
+
+    fn lost_weight(&self, copies: u64) -> f64 {
+        LOST_WEIGHT / TRIMS / copies as f64
+    }
+
+    /// The composition of `parts`, all with the same step, by one transform each, in a window that holds all but a
+    /// negligible weight. `copies` of the result will be composed.
+    fn product(&self, parts: &[(&Grid, u64)], copies: u64) -> Grid {
+        let lost = self.lost_weight(copies);
+        let (start, length) = span(parts, lost);
+        let size = transform_size(length);
+        let (forward, backward) = PLANNER.with_borrow_mut(|planner| {
+            (planner.plan_fft_forward(size), planner.plan_fft_inverse(size))
+        });
+        let mut buffer = vec![0.0; size];
+        let mut scratch = vec![Complex::default(); forward.get_scratch_len().max(backward.get_scratch_len())];
+        let mut spectrum = forward.make_output_vec();
+        let mut whole = vec![Complex::new(1.0, 0.0); spectrum.len()];
+        let precision = 4.0 * f64::EPSILON * (size as f64).log2();
+        // Each part is turned so that its largest weight comes first.
+        let (mut turned, mut error) = (0, precision);
+        for &(grid, times) in parts {
+            let mode = position_of_largest(&grid.weights);
+            buffer.fill(0.0);
+            // Positions wrap around, as they will in the result.
+            for (k, weight) in grid.weights.iter().enumerate() {
+                buffer[(k as i64 - mode as i64).rem_euclid(size as i64) as usize] += weight;
+            }
+            turned += times as i64 * mode as i64;
+            let most = grid.weights[mode];
+            let dominant = most > 0.5;
+            if dominant {
+                buffer[0] -= most;
+            }
+            let rest = if dominant { (buffer.iter().sum::<f64>() / most).abs() } else { 1.0 };
+            let scratch = &mut scratch[..forward.get_scratch_len()];
+            forward.process_with_scratch(&mut buffer, &mut spectrum, scratch).expect("sizes fit");
+            for (total, &value) in whole.iter_mut().zip(&spectrum) {
+                // Next to a dominant weight all else is small, and so are the errors in it.
+                *total *= if dominant {
+                    power_of_sum(value / most, rest.ln_1p(), times)
+                } else {
+                    integer_power(value, times)
+                };
+            }
+            // The transform of weights that add up to one is right to `precision` at each frequency, and its n-th power
+            // to n times that, times the power.
+            error += times as f64 * (precision * rest + f64::EPSILON / times as f64);
+        }
+        // The rest is Parseval.
+        let norm = (2.0 * whole.iter().map(|z| z.norm_sqr()).sum::<f64>() / size as f64).sqrt();
+        let rounding = error * norm;
+        // The imaginary parts that must vanish are rounding errors.
+        whole[0].im = 0.0;
+        whole.last_mut().expect("a spectrum is not empty").im = 0.0;
+        let scratch = &mut scratch[..backward.get_scratch_len()];
+        backward.process_with_scratch(&mut whole, &mut buffer, scratch).expect("sizes fit");
+        // The weight at summed position `start + k` stands at that position modulo the size.
+        buffer.rotate_left((start - turned).rem_euclid(size as i64) as usize);
+        buffer.truncate(length);
+        buffer.iter_mut().for_each(|weight| *weight /= size as f64);
+        let sum = |f: &dyn Fn(&Grid) -> f64| parts.iter().map(|&(grid, n)| n as f64 * f(grid)).sum::<f64>();
+        let model = parts[0].0;
+        let mut grid = Grid {
+            side: model.side,
+            tilt: model.tilt,
+            scale: model.scale,
+            first: parts.iter().map(|&(grid, times)| times as i64 * grid.first).sum::<i64>() + start,
+            weights: buffer,
+            log_mass: sum(&|grid| grid.log_mass),
+            infinite: -sum(&|grid| (-grid.infinite).ln_1p()).exp_m1(),
+            slack: sum(&|grid| grid.slack) + 4.0 * lost,
+            rounding: sum(&|grid| grid.rounding) + rounding,
+        };
+        grid.normalise();
+        grid
+    }
+}
+
+/// Where a window of summed positions starts, and how long it is.
+type Span = (i64, usize);
+
+/// A transform size at least `length` that is a power of two, or three times one.
+fn transform_size(length: usize) -> usize {
+    let full = length.next_power_of_two().max(16);
+    if full / 4 * 3 >= length { full / 4 * 3 } else { full }
+}
+
+fn position_of_largest(weights: &[f64]) -> usize {
+    let mut best = 0;
+    for (k, weight) in weights.iter().enumerate() {
+        if *weight > weights[best] {
+            best = k;
+        }
+    }
+    best
+}
+
+/// $((1+z)e^{-c})^n$ with the precision of $z$ and $c$.
+fn power_of_sum(z: Complex<f64>, c: f64, n: u64) -> Complex<f64> {
+    let log_modulus = 0.5 * (2.0 * z.re + z.norm_sqr()).ln_1p() - c;
+    Complex::from_polar((n as f64 * log_modulus).exp(), n as f64 * z.im.atan2(1.0 + z.re))
+}
+
+/// $z^n$ by squaring.
+fn integer_power(mut z: Complex<f64>, mut n: u64) -> Complex<f64> {
+    while n.is_multiple_of(2) {
+        z *= z;
+        n /= 2;
+    }
+    let mut result = z;
+    n /= 2;
+    while n > 0 {
+        z *= z;
+        if n % 2 == 1 {
+            result *= z;
+        }
+        n /= 2;
+    }
+    result
+}
+
+/// The mean and the variance of the position, counted from the first weight.
+fn moments(grid: &Grid) -> (f64, f64) {
+    let (mut first, mut second) = (0.0, 0.0);
+    for (k, weight) in grid.weights.iter().enumerate() {
+        let k = k as f64;
+        first += weight * k;
+        second += weight * k * k;
+    }
+    (first, (second - first * first).max(0.0))
+}
+
+/// The window of summed positions (each counted from the first weight of its grid) outside of which the composition has
+/// at most `lost` of its weight on either side, by Chernoff's bound.
+fn span(parts: &[(&Grid, u64)], lost: f64) -> Span {
+    let (mut mean, mut variance, mut largest, mut longest) = (0.0, 0.0, 0.0, 1.0f64);
+    for &(grid, times) in parts {
+        let (m, v) = moments(grid);
+        let n = times as f64;
+        mean += n * m;
+        variance += n * v;
+        largest += n * (grid.weights.len() - 1) as f64;
+        longest = longest.max(grid.weights.len() as f64);
+    }
+    let log_lost = lost.ln();
+    let reach = |sign: f64| {
+        // P(S - mean > r) <= exp(sum n ln E e^{s(X - m)} - s r): the best r over some s around the Gaussian one.
+        let gaussian = (2.0 * -log_lost / variance.max(1e-12)).sqrt();
+        let bound = |s: f64| {
+            let log_moment: f64 = parts.iter().map(|&(grid, n)| n as f64 * log_moment(grid, sign * s)).sum();
+            (log_moment - sign * s * mean - log_lost) / s
+        };
+        let trials = [1.0, 0.5, 0.2].map(|share| share * gaussian);
+        // A thin tail of far outliers wants an s that does not blow it up.
+        let far = [30.0, 15.0, 5.0].map(|exponent| exponent / longest);
+        let trials = trials.into_iter().chain(far.into_iter().filter(|&s| s < 0.1 * gaussian));
+        trials.map(bound).filter(|r| r.is_finite()).fold(largest, f64::min)
+    };
+    let low = (mean - reach(-1.0)).max(0.0).floor();
+    let high = (mean + reach(1.0)).min(largest).ceil();
+    (low as i64, (high - low).max(0.0) as usize + 1)
+}
+
+/// $\ln\sum_k w_k e^{sk}$.
+fn log_moment(grid: &Grid, s: f64) -> f64 {
+    // From the end at which the factor is largest, so that nothing overflows.
+    let ratio = (-s.abs()).exp();
+    let (mut factor, mut sum) = (1.0, 0.0);
+    let mut add = |weight: &f64| {
+        sum += weight * factor;
+        factor *= ratio;
+    };
+    if s > 0.0 {
+        grid.weights.iter().rev().for_each(&mut add);
+        sum.ln() + s * (grid.weights.len() - 1) as f64
+    } else {
+        grid.weights.iter().for_each(&mut add);
+        sum.ln()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::grid::Side;
+    use super::*;
+
+    /// Against direct convolution, for every count up to 40.
+    #[test]
+    fn powers_equal_repeated_convolution() {
+        let base = [0.1, 0.2, 0.4, 0.25, 0.05];
+        for tilt in [0.0, 2.0] {
+            let mut direct = vec![1.0];
+            for times in 1..=40u64 {
+                let mut next = vec![0.0; direct.len() + base.len() - 1];
+                for (i, a) in direct.iter().enumerate() {
+                    for (j, b) in base.iter().enumerate() {
+                        next[i + j] += a * b;
+                    }
+                }
+                direct = next;
+                let exact = |epsilon: f64| -> f64 {
+                    let term = |(k, p): (usize, &f64)| {
+                        let loss = (k as f64 - 2.0 * times as f64) / 8.0;
+                        p * (1.0 - (epsilon - loss).exp()).max(0.0)
+                    };
+                    direct.iter().enumerate().map(term).sum()
+                };
+                let grid = Grid::tilted(Side::Upper, 3, -2, base.to_vec(), 0.0, tilt);
+                let composer = Composer { points: 1 << 12, tail: 1e-15 };
+                let composed = composer.compose(vec![(grid, times)]).unwrap();
+                for epsilon in [0.0, 0.3, 1.0] {
+                    let (a, b) = (composed.delta(epsilon), exact(epsilon));
+                    assert!(a >= b * (1.0 - 1e-12) - 1e-15 && a <= b + 1e-6, "{times} {epsilon}: {a} {b}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn powers_of_complex_numbers() {
+        let z = Complex::from_polar(0.99, 0.3);
+        for n in 1..50 {
+            let exact = Complex::from_polar(0.99f64.powi(n), 0.3 * f64::from(n));
+            assert!((integer_power(z, n as u64) - exact).norm() < 1e-13);
+            assert!((power_of_sum(z - 1.0, 0.0, n as u64) - exact).norm() < 1e-13);
+        }
+    }
+}

@@ -1,0 +1,422 @@
+//! From a dominating pair to distributions on a grid: where to cut the tails, how fine to make the step.
+//!
+//! A sampled release has a narrow *bulk* of losses (the record is not in the batch) and a wide, thin tail (it is, and
+//! the noise does not hide it). One grid cannot serve both when there are many releases: the error of its step, which
+//! the tail dictates, counts once per release. So the pair is taken apart, $P = F + R$ with $R$ the losses beyond a
+//! threshold, the *jumps*, of which a run sees only a few:
+//! $$(F+R)^{T} = \sum_k \tbinom{T}{k} F^{T-k} R^{k} .$$
+//! With $a = P(F)$ and $c = \max(1, Q(F)/P(F))$, one more factor $F/a$, shifted up by $\ln c$, can only raise the
+//! profile (it is a privacy loss distribution), and $F$ merged into one atom is $a$ at loss $-\ln c$ or more. Hence,
+//! writing $\tilde R$ for $R/a$ shifted up by $\ln c$, and for jumps numbering between $k_0$ and $k_1$,
+//! $$ a^{k_1} F^{T-k_1} (1+\tilde R)^T \text{ shifted down by } k_1\ln c
+//!    \;\preceq\; (F+R)^T \;\preceq\; a^{k_0} F^{T-k_0} (1+\tilde R)^T ,$$
+//! the bulk on a fine grid and the jumps on a coarse one, each composed by itself.
+
+use super::grid::{Atom, Grid, Side, Sweep, merge};
+use super::pair::{Bin, Pair};
+
+/// In which direction the pair is read: the data set with the record against the one without, or the reverse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Direction {
+    Remove,
+    Add,
+}
+
+/// Losses beyond this count as infinite; $e^{600}$ is still a double.
+const LARGEST_LOSS: f64 = 600.0;
+
+/// Distributions whose composition bounds that of a repeated release.
+#[derive(Debug, Clone)]
+pub(super) struct Parts {
+    /// What to compose, and how often.
+    pub grids: Vec<(Grid, u64)>,
+    /// The bound is for losses this much smaller,
+    pub shift: f64,
+    /// for a total mass $e^{\text{this}}$ times as large,
+    pub log_mass: f64,
+    /// and leaves out this share of the tilted weight.
+    pub left_out: f64,
+}
+
+/// Bins of equal width $2^{-\text{scale}}$ of a pair; bin `k` holds the losses from `first + k` to `first + k + 1`
+/// widths.
+#[derive(Debug, Clone)]
+pub(super) struct Step {
+    pair: Pair,
+    direction: Direction,
+    scale: i32,
+    first: i64,
+    bins: Vec<Bin>,
+}
+
+impl Step {
+    /// Cuts the pair into about `points` bins, leaving no more than `tail` of probability beyond either end.
+    pub(super) fn new(pair: Pair, direction: Direction, points: usize, tail: f64) -> Self {
+        let (bottom, top) = support(pair, direction, tail);
+        Self::cut(pair, direction, points, bottom, top)
+    }
+
+    fn cut(pair: Pair, direction: Direction, points: usize, bottom: f64, top: f64) -> Self {
+        // The smallest power of two for which the points cover the range.
+        let scale = (points as f64 / (top - bottom).max(1e-300)).log2().floor().min(1000.0) as i32;
+        let h = (-scale as f64).exp2();
+        let first = (bottom / h).floor() as i64;
+        let end = ((top / h).ceil() as i64).max(first + 1);
+        let bins = (first..end).map(|i| pair.bin(h * i as f64, h * (i + 1) as f64)).collect();
+        Self { pair, direction, scale, first, bins }
+    }
+
+    fn step(&self) -> f64 {
+        (-self.scale as f64).exp2()
+    }
+
+    fn edge(&self, k: usize) -> f64 {
+        self.step() * (self.first + k as i64) as f64
+    }
+
+    /// Whether losses appear with the opposite sign.
+    fn is_mirrored(&self) -> bool {
+        self.direction == Direction::Add && !self.is_doubled()
+    }
+
+    /// Whether losses appear with both signs.
+    fn is_doubled(&self) -> bool {
+        matches!(self.pair, Pair::Fixed { .. })
+    }
+
+    /// $P$ and $Q$ of the losses above `t`, of the direction we look in (and below `-t`, where losses have both signs).
+    fn tails(&self, t: f64) -> (f64, f64) {
+        let (p, q) = self.pair.tails(t);
+        if self.is_doubled() || matches!(self.pair, Pair::Substitution { .. }) {
+            (p + q, p + q)
+        } else if self.is_mirrored() {
+            (q, p)
+        } else {
+            (p, q)
+        }
+    }
+
+    /// At most 256 `(loss, probability)` atoms: enough to see where the mass is.
+    pub(super) fn summary(&self) -> Vec<(f64, f64)> {
+        let (first, masses) = self.upper(self.silent());
+        let stride = masses.len().div_ceil(256);
+        let group = |(g, chunk): (usize, &[f64])| {
+            let (mut mass, mut moment) = (0.0, 0.0);
+            for (k, p) in chunk.iter().enumerate() {
+                mass += p;
+                moment += p * self.step() * (first + (g * stride + k) as i64) as f64;
+            }
+            (mass > 0.0).then(|| (moment / mass, mass))
+        };
+        masses.chunks(stride).enumerate().filter_map(group).collect()
+    }
+
+    /// The release `times` over: taken apart into bulk and jumps where that is more exact.
+    pub(super) fn parts(&self, side: Side, tilt: f64, times: u64, points: usize) -> Parts {
+        let whole = || Parts {
+            grids: vec![(self.whole(side, tilt), times)],
+            shift: 0.0,
+            log_mass: 0.0,
+            left_out: 0.0,
+        };
+        self.taken_apart(side, tilt, times, points).unwrap_or_else(whole)
+    }
+
+    /// One grid for everything.
+    fn whole(&self, side: Side, tilt: f64) -> Grid {
+        if side == Side::Lower {
+            let (first, masses) = self.lower(self.silent());
+            return Grid::tilted(side, self.scale, first, masses, 0.0, tilt);
+        }
+        let (first, mut masses) = self.upper(self.silent());
+        let (beyond_p, beyond_q) = self.pair.tails(self.edge(self.bins.len()));
+        let (below_p, below_q) = if self.is_doubled() { (0.0, 0.0) } else { self.pair.below(self.edge(0)) };
+        // What lies beyond either end: at infinity, or at the lowest loss there is.
+        let (lowest, infinite) = if self.is_doubled() {
+            (beyond_q, beyond_p)
+        } else if self.is_mirrored() {
+            (beyond_q, below_q)
+        } else {
+            (below_p, beyond_p)
+        };
+        masses[0] += lowest;
+        Grid::tilted(side, self.scale, first, masses, infinite, tilt)
+    }
+
+    /// Bulk and jumps; `None` where one grid does as well.
+    fn taken_apart(&self, side: Side, tilt: f64, times: u64, points: usize) -> Option<Parts> {
+        let n = self.bins.len();
+        let top = self.edge(n);
+        // One jump is expected in the whole run.
+        let threshold = crossing(top, |t| self.tails(t).0 * times as f64 > 1.0);
+        let boundary = (threshold / self.step()).ceil() as i64;
+        let kept = boundary - self.first;
+        if times < 64 || kept < 1 || kept as usize >= n / 8 {
+            return None;
+        }
+        let threshold = boundary as f64 * self.step();
+        let (p, q) = self.tails(threshold);
+        let (a, shift) = (1.0 - p, ((1.0 - q) / (1.0 - p)).ln().max(0.0));
+        let jumps = self.jumps(side, tilt, boundary, a, shift);
+        // Tilted, the number of jumps is binomial with this mean.
+        let silent = jumps.weights[(-jumps.first) as usize];
+        let mean = times as f64 * (1.0 - silent);
+        let (least, most) = likely_counts(mean);
+        let bottom = if self.is_doubled() { 0.0 } else { self.edge(0).max(-threshold) };
+        let bulk = Self::cut(self.pair, self.direction, points, bottom, threshold).bulk(side, tilt);
+        // In squared loss: what the step costs, and what the doubt about the number of jumps.
+        let variance = bulk.variance();
+        let (h, fine) = (self.step(), bulk.step());
+        let one_grid = times as f64 * h * h.min(variance.sqrt());
+        let two_grids = times as f64 * fine * fine.min(variance.sqrt()) + (most - least) as f64 * variance;
+        if most >= times || two_grids > 0.5 * one_grid {
+            return None;
+        }
+        let count = if side == Side::Upper { least } else { most };
+        Some(Parts {
+            grids: vec![(bulk, times - count), (jumps, times)],
+            shift: if side == Side::Lower { count as f64 * shift } else { 0.0 },
+            log_mass: count as f64 * a.ln(),
+            left_out: 1e-12,
+        })
+    }
+
+    /// The losses up to the threshold only.
+    fn bulk(&self, side: Side, tilt: f64) -> Grid {
+        let (first, mut masses) = match side {
+            Side::Upper => self.upper(self.silent()),
+            Side::Lower => self.lower(self.silent()),
+        };
+        let mut infinite = 0.0;
+        if side == Side::Upper && !self.is_doubled() {
+            let (p, q) = self.pair.below(self.edge(0));
+            match self.pair {
+                // The losses below are among the jumps.
+                Pair::Substitution { .. } => {}
+                _ if self.is_mirrored() => infinite = q,
+                _ => masses[0] += p,
+            }
+        }
+        Grid::tilted(side, self.scale, first, masses, infinite, tilt)
+    }
+
+    /// One at loss 0, and the losses beyond the threshold over `a`, shifted up (on the upper side).
+    fn jumps(&self, side: Side, tilt: f64, boundary: i64, a: f64, shift: f64) -> Grid {
+        let slice = |from: i64, to: i64| {
+            let bins = self.bins[(from - self.first) as usize..(to - self.first) as usize].to_vec();
+            let slice = Self { first: from, bins, ..*self };
+            match side {
+                Side::Upper => slice.upper(0.0),
+                Side::Lower => slice.lower(0.0),
+            }
+        };
+        let (mut first, mut masses) = slice(boundary, self.first + self.bins.len() as i64);
+        if self.first < -boundary {
+            let (lowest, below) = slice(self.first, -boundary);
+            let mut all = vec![0.0; (first + masses.len() as i64 - lowest) as usize];
+            for (start, part) in [(lowest, below), (first, masses)] {
+                all[(start - lowest) as usize..].iter_mut().zip(part).for_each(|(sum, mass)| *sum += mass);
+            }
+            (first, masses) = (lowest, all);
+        }
+        let mut infinite = 0.0;
+        if side == Side::Upper {
+            let (beyond_p, beyond_q) = self.pair.tails(self.edge(self.bins.len()));
+            if self.is_mirrored() {
+                masses[0] += beyond_q;
+            } else {
+                infinite = beyond_p / a;
+                masses[0] += match self.pair {
+                    Pair::Fixed { .. } => beyond_q,
+                    Pair::Substitution { .. } => self.pair.below(self.edge(0)).0,
+                    Pair::Poisson { .. } => 0.0,
+                };
+                // Shifted up: a share of each atom goes to the next, P- and Q-mass as if it had moved by `shift`.
+                let share = (-shift).exp_m1() / (-self.step()).exp_m1();
+                debug_assert!(share <= 1.0);
+                masses.push(0.0);
+                for k in (1..masses.len()).rev() {
+                    masses[k] += share * (masses[k - 1] - masses[k]);
+                }
+                masses[0] *= 1.0 - share;
+            }
+        }
+        masses.iter_mut().for_each(|mass| *mass /= a);
+        // Make room for loss 0.
+        if first > 0 {
+            masses.splice(0..0, std::iter::repeat_n(0.0, first as usize));
+            first = 0;
+        }
+        let end = first + masses.len() as i64;
+        if end <= 0 {
+            masses.extend(std::iter::repeat_n(0.0, (1 - end) as usize));
+        }
+        masses[(-first) as usize] += 1.0;
+        Grid::tilted(side, self.scale, first, masses, infinite, tilt)
+    }
+
+    /// The probability that a fixed-size release says nothing.
+    fn silent(&self) -> f64 {
+        if self.is_doubled() {
+            let (p, q) = self.pair.tails(0.0);
+            (1.0 - p - q).max(0.0)
+        } else {
+            0.0
+        }
+    }
+
+    /// Probabilities on the grid that dominate the pair on these bins, with `silent` more at loss 0: the first multiple
+    /// of the step, and the masses from there.
+    fn upper(&self, silent: f64) -> (i64, Vec<f64>) {
+        let n = self.bins.len();
+        // Each bin split between its edges, in Q-mass.
+        let mut q = vec![0.0; n + 1];
+        let growth = self.step().exp_m1();
+        for (k, bin) in self.bins.iter().enumerate() {
+            let gap = self.edge(k).exp() * growth;
+            q[k] += bin.fall / gap;
+            q[k + 1] += bin.rise / gap;
+        }
+        let last = self.first + n as i64;
+        if self.is_mirrored() {
+            q.reverse();
+            return (-last, q);
+        }
+        let p = |k: usize| q[k] * self.edge(k).exp();
+        if !self.is_doubled() {
+            return (self.first, (0..=n).map(p).collect());
+        }
+        // Positive losses, and their mirror image.
+        let mut masses = vec![0.0; (2 * last + 1) as usize];
+        for k in 0..=n {
+            let index = self.first + k as i64;
+            masses[(last + index) as usize] += p(k);
+            masses[(last - index) as usize] += q[k];
+        }
+        masses[last as usize] += silent;
+        (-last, masses)
+    }
+
+    /// Probabilities on the grid that the pair dominates on these bins, with `silent` more at loss 0.
+    fn lower(&self, silent: f64) -> (i64, Vec<f64>) {
+        let n = self.bins.len();
+        let h = self.step();
+        // Each bin merged into one atom.
+        let merged = |k: usize, mirrored: bool| {
+            let bin = self.bins[k];
+            let edge = self.edge(k).exp();
+            let offset = if bin.mass > 0.0 { (bin.rise / (edge * bin.mass)).ln_1p().clamp(0.0, h) } else { 0.0 };
+            let index = self.first + k as i64;
+            if mirrored {
+                Atom { index: -index - 1, offset: h - offset, mass: bin.mass }
+            } else {
+                Atom { index, offset, mass: edge * bin.mass + bin.rise }
+            }
+        };
+        let upwards = (0..n).map(|k| merged(k, false));
+        let mirrored = (0..n).map(|k| merged(k, true));
+        if self.is_doubled() {
+            let silent = Atom { index: 0, offset: 0.0, mass: silent };
+            merge(upwards.rev().chain([silent]).chain(mirrored), Sweep::Down, h, 0.0)
+        } else if self.is_mirrored() {
+            merge(mirrored, Sweep::Down, h, 0.0)
+        } else {
+            merge(upwards, Sweep::Up, h, 0.0)
+        }
+    }
+}
+
+/// A range that a Poisson (and so a binomial) count of this mean leaves with probability below $10^{-13}$.
+fn likely_counts(mean: f64) -> (u64, u64) {
+    // ln P(count > k) <= k - mean - k ln(k / mean), and the same below the mean.
+    let unlikely = |k: f64| k - mean - k * (k / mean.max(1e-300)).ln() < -30.0;
+    let mut most = mean.ceil() + 8.0;
+    while !unlikely(most) {
+        most += (0.1 * mean.sqrt()).ceil();
+    }
+    let mut least = mean.floor();
+    while least > 0.0 && !unlikely(least) {
+        least -= (0.1 * mean.sqrt()).ceil();
+    }
+    (least.max(0.0) as u64, most as u64)
+}
+
+/// The losses of a pair but for `tail` of probability at either end. The reverse direction sees the same losses (with
+/// the opposite sign, which the caller minds) under $Q$.
+fn support(pair: Pair, direction: Direction, tail: f64) -> (f64, f64) {
+    let of = |(p, q): (f64, f64)| match direction {
+        Direction::Remove => p,
+        Direction::Add => q,
+    };
+    let top = crossing(LARGEST_LOSS, |t| of(pair.tails(t)) > tail);
+    let bottom = match pair {
+        Pair::Fixed { .. } => 0.0,
+        _ => -crossing(LARGEST_LOSS, |t| of(pair.below(-t)) > tail),
+    };
+    (bottom, top)
+}
+
+/// A point just above where `big` turns false between 0 and `high`.
+fn crossing(mut high: f64, big: impl Fn(f64) -> bool) -> f64 {
+    if big(high) {
+        return high;
+    }
+    // Geometrically: the answer may be 1e-9 or 100.
+    let mut low = high;
+    while !big(low) {
+        high = low;
+        low *= 1e-2;
+        if low < 1e-14 {
+            return high;
+        }
+    }
+    while high > 1.02 * low {
+        let middle = (low * high).sqrt();
+        if big(middle) { low = middle } else { high = middle }
+    }
+    high
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::pair::Base;
+    use super::*;
+
+    /// The upper discretisation lies above the exact profile, the lower one below, both close.
+    #[test]
+    fn discretisations_bracket_the_exact_profile() {
+        for base in [
+            Base::Gaussian { sigma: 0.4 },
+            Base::Gaussian { sigma: 2.0 },
+            Base::Laplace { scale: 0.7 },
+            Base::Pure { epsilon: 0.8 },
+            Base::BoundedRange { epsilon: 1.1 },
+        ] {
+            for rate in [1e-3, 0.2, 1.0] {
+                let pairs = [Pair::Poisson { base, rate }, Pair::Fixed { base, rate }];
+                for pair in pairs.into_iter().chain([Pair::Substitution { sigma: 0.7, rate }]) {
+                    for direction in [Direction::Remove, Direction::Add] {
+                        let step = Step::new(pair, direction, 400, 1e-12);
+                        let (upper, lower) = (step.whole(Side::Upper, 1.0), step.whole(Side::Lower, 1.0));
+                        for k in 0..100 {
+                            let epsilon = step.step() * f64::from(k) * 0.5;
+                            let (p, q) = pair.tails(epsilon);
+                            let exact = match direction {
+                                Direction::Add if !pair.is_symmetric() => {
+                                    let (p, q) = pair.tails(-epsilon);
+                                    (1.0 - q) - epsilon.exp() * (1.0 - p)
+                                }
+                                _ => p - epsilon.exp() * q,
+                            };
+                            let (above, below) = (upper.delta(epsilon), lower.delta(epsilon));
+                            let case = format!("{pair:?} {direction:?} {epsilon}: {below} {exact} {above}");
+                            assert!(above >= exact - 1e-12, "{case}");
+                            assert!(below <= exact + 1e-12, "{case}");
+                            assert!(above - below <= 0.05 * exact + 2.0 * upper.step(), "{case}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
