@@ -33,7 +33,7 @@ pub fn log_delta(noise_multiplier: f64, epsilon: f64) -> Result<f64, Error> {
 ///
 /// ```
 /// let delta = reticent_accounting::gaussian::delta(1.0, 1.0).unwrap();
-/// assert!((delta - 0.126_936_737_506_645_9).abs() < 1e-15);
+/// assert!((delta - 0.126_936_737_506_643_95).abs() < 1e-15);
 /// ```
 pub fn delta(noise_multiplier: f64, epsilon: f64) -> Result<f64, Error> {
     log_delta(noise_multiplier, epsilon).map(f64::exp)

@@ -29,10 +29,11 @@ impl Rule {
         Self(rule.collect())
     }
 
-    /// For panels on which the integrand is nearly a low polynomial.
-    pub(crate) fn short() -> &'static Self {
-        static RULE: OnceLock<Rule> = OnceLock::new();
-        RULE.get_or_init(|| Self::new(8))
+    /// For panels on which the logarithm of the integrand changes by at most about `change`.
+    pub(crate) fn short(change: f64) -> &'static Self {
+        static RULES: OnceLock<[Rule; 2]> = OnceLock::new();
+        let [four, eight] = RULES.get_or_init(|| [4, 8].map(Self::new));
+        if change < 0.05 { four } else { eight }
     }
 
     /// For panels over which the integrand decays by forty e-folds.
@@ -56,9 +57,11 @@ mod tests {
     fn integrates_polynomials_and_a_decaying_exponential() {
         let rule = |r: &Rule, f: &dyn Fn(f64) -> f64| r.on(0.0, 1.0).map(|(x, w)| w * f(x)).sum::<f64>();
         for power in 0..16 {
-            let value = rule(Rule::short(), &|x| x.powi(power));
+            let value = rule(Rule::short(1.0), &|x| x.powi(power));
             assert!((value * f64::from(power + 1) - 1.0).abs() < 1e-14, "x^{power}: {value}");
         }
+        let value: f64 = Rule::short(0.04).on(0.0, 0.04).map(|(x, w)| w * x.exp()).sum();
+        assert!((value / 0.04f64.exp_m1() - 1.0).abs() < 1e-15, "{value}");
         let value = rule(Rule::long(), &|x| (-40.0 * x).exp());
         assert!((value * 40.0 - 1.0).abs() < 1e-13, "{value}");
     }

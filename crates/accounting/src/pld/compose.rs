@@ -1,10 +1,11 @@
 //! Composition of distributions of privacy loss: many steps with few transforms.
 //!
 //! A $T$-fold composition is built by powers. At each level the distribution is raised to the largest power of two
-//! whose result still fits a window of about twice the points we keep, by one Fourier transform; then tails are
-//! trimmed and, if it is still too long, the step is doubled. Early levels have narrow distributions on a fine grid,
-//! late levels wide ones on a coarse grid, so the error of the grid, which counts with its multiplicity, stays about
-//! the same at every level and the work grows with $\log T$.
+//! whose result still fits a window of about twice its points, by one Fourier transform; then tails are trimmed, and the
+//! step is doubled as long as that costs little. The error of a step $h$ is like noise of variance $h^2/6$ in the loss of
+//! each of the copies still to be composed, which moves $\varepsilon$ by about $(\theta+1)/2$ times that; a fixed
+//! allowance for it at each level makes early levels, narrow and often repeated, fine and late ones, wide and few, coarse. So the
+//! work grows with $\log T$.
 
 use std::cell::RefCell;
 
@@ -20,11 +21,31 @@ thread_local! {
 
 /// Composes grids.
 pub(super) struct Composer {
-    /// How many points a layer may keep between levels.
-    pub points: usize,
+    /// How fine the grids are.
+    pub precision: Precision,
     /// The probability that may be trimmed from the top over the whole composition.
     pub tail: f64,
 }
+
+/// How fine a grid is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Precision {
+    /// How much of $\varepsilon$ its step may cost at each level.
+    pub allowance: f64,
+    /// How many points it may have, whatever that costs.
+    pub points: usize,
+}
+
+impl Precision {
+    /// The largest step, over a range of losses, whose error is allowed when there are `copies` of it.
+    pub(super) fn step(self, range: f64, tilt: f64, copies: f64) -> f64 {
+        let allowed = (12.0 * self.allowance / ((tilt + 1.0) * copies)).sqrt();
+        allowed.max(range / self.points as f64)
+    }
+}
+
+/// A distribution with fewer points than this is not coarsened: it would save no time.
+const FEW_POINTS: usize = 1 << 10;
 
 /// Tilted weight that may be lost to trimming and wrap-around over the whole composition: far below what the answer
 /// can show, since the tilted weights around it are of order $10^{-2}$.
@@ -48,7 +69,7 @@ impl Composer {
             None => more,
             Some(before) => self.combine(before, more),
         };
-        self.shrink(&mut grid, left);
+        grid.trim(self.lost_weight(left), self.tail / TRIMS / left as f64);
         while left > 1 {
             let fold = self.fold(&grid, left);
             if fold == 1 {
@@ -65,18 +86,19 @@ impl Composer {
             grid = self.product(&[(&grid, fold)], left);
             self.shrink(&mut grid, left);
         }
+        self.shrink(&mut grid, 1);
         keep(done, grid)
     }
 
     /// The largest number of copies, a power of two or all that is `left`, whose composition fits the window.
     fn fold(&self, grid: &Grid, left: u64) -> u64 {
-        let window = 2 * self.points;
+        let window = 2 * grid.weights.len().max(FEW_POINTS);
         let lost = self.lost_weight(left);
         // The guess a Gaussian would give, halved until it fits.
         let reach = (-2.0 * lost.ln()).sqrt();
         let deviation = moments(grid).1.sqrt().max(1e-6);
         let guess = (window as f64 / (2.0 * reach * deviation)).powi(2);
-        let mut n = if guess >= left as f64 { left } else { 1 << (guess.max(1.0) as u64).ilog2() };
+        let mut n = if guess >= left as f64 { left } else { 1 << (guess.max(2.0) as u64).ilog2() };
         while n > 1 && span(&[(grid, n)], lost).1 > window {
             n = if n.is_power_of_two() { n / 2 } else { 1 << n.ilog2() };
         }
@@ -96,10 +118,12 @@ impl Composer {
         whole
     }
 
-    /// Trims the tails and coarsens until the points fit; `copies` of the result will be composed.
+    /// Trims the tails and coarsens as far as is allowed; `copies` of the result will be composed.
     fn shrink(&self, grid: &mut Grid, copies: u64) {
         grid.trim(self.lost_weight(copies), self.tail / TRIMS / copies as f64);
-        while grid.weights.len() > self.points {
+        let range = grid.step() * grid.weights.len() as f64;
+        let largest = self.precision.step(range, grid.tilt, copies as f64);
+        while grid.weights.len() > FEW_POINTS && 2.0 * grid.step() <= largest {
             grid.coarsen();
         }
     }
@@ -121,15 +145,17 @@ impl Composer {
         let mut scratch = vec![Complex::default(); forward.get_scratch_len().max(backward.get_scratch_len())];
         let mut spectrum = forward.make_output_vec();
         let mut whole = vec![Complex::new(1.0, 0.0); spectrum.len()];
-        let precision = 4.0 * f64::EPSILON * (size as f64).log2();
+        let precision = 2.0 * f64::EPSILON * (size as f64).log2();
         // Each part is turned so that its largest weight comes first.
         let (mut turned, mut error) = (0, precision);
         for &(grid, times) in parts {
             let mode = position_of_largest(&grid.weights);
             buffer.fill(0.0);
             // Positions wrap around, as they will in the result.
-            for (k, weight) in grid.weights.iter().enumerate() {
-                buffer[(k as i64 - mode as i64).rem_euclid(size as i64) as usize] += weight;
+            let mut place = (size - mode % size) % size;
+            for weights in chunks_from(&grid.weights, size - place, size) {
+                buffer[place..].iter_mut().zip(weights).for_each(|(cell, weight)| *cell += weight);
+                place = 0;
             }
             turned += times as i64 * mode as i64;
             let most = grid.weights[mode];
@@ -189,6 +215,12 @@ type Span = (i64, usize);
 fn transform_size(length: usize) -> usize {
     let full = length.next_power_of_two().max(16);
     if full / 4 * 3 >= length { full / 4 * 3 } else { full }
+}
+
+/// `weights` cut after the first `head`, and then after each `size`.
+fn chunks_from(weights: &[f64], head: usize, size: usize) -> impl Iterator<Item = &[f64]> {
+    let (first, rest) = weights.split_at(head.min(weights.len()));
+    std::iter::once(first).chain(rest.chunks(size))
 }
 
 fn position_of_largest(weights: &[f64]) -> usize {
@@ -269,20 +301,26 @@ fn span(parts: &[(&Grid, u64)], lost: f64) -> Span {
 
 /// $\ln\sum_k w_k e^{sk}$.
 fn log_moment(grid: &Grid, s: f64) -> f64 {
-    // From the end at which the factor is largest, so that nothing overflows.
+    const LANES: usize = 8;
+    let weights = &grid.weights;
+    // From the end at which the factor is largest, so that nothing overflows; in lanes, so that nothing waits.
     let ratio = (-s.abs()).exp();
-    let (mut factor, mut sum) = (1.0, 0.0);
-    let mut add = |weight: &f64| {
-        sum += weight * factor;
-        factor *= ratio;
+    let stride = ratio.powi(LANES as i32);
+    let mut factors: [f64; LANES] = std::array::from_fn(|lane| ratio.powi(lane as i32));
+    let mut sums = [0.0; LANES];
+    let mut add = |chunk: &mut dyn Iterator<Item = &f64>| {
+        for ((sum, factor), weight) in sums.iter_mut().zip(&mut factors).zip(chunk) {
+            *sum += weight * *factor;
+            *factor *= stride;
+        }
     };
     if s > 0.0 {
-        grid.weights.iter().rev().for_each(&mut add);
-        sum.ln() + s * (grid.weights.len() - 1) as f64
+        weights.rchunks(LANES).for_each(|chunk| add(&mut chunk.iter().rev()));
     } else {
-        grid.weights.iter().for_each(&mut add);
-        sum.ln()
+        weights.chunks(LANES).for_each(|chunk| add(&mut chunk.iter()));
     }
+    let shift = if s > 0.0 { s * (weights.len() - 1) as f64 } else { 0.0 };
+    sums.iter().sum::<f64>().ln() + shift
 }
 
 #[cfg(test)]
@@ -312,7 +350,7 @@ mod tests {
                     direct.iter().enumerate().map(term).sum()
                 };
                 let grid = Grid::tilted(Side::Upper, 3, -2, base.to_vec(), 0.0, tilt);
-                let composer = Composer { points: 1 << 12, tail: 1e-15 };
+                let composer = Composer { precision: Precision { allowance: 1e-9, points: 1 << 12 }, tail: 1e-15 };
                 let composed = composer.compose(vec![(grid, times)]).unwrap();
                 for epsilon in [0.0, 0.3, 1.0] {
                     let (a, b) = (composed.delta(epsilon), exact(epsilon));

@@ -200,19 +200,21 @@ impl Grid {
         // For eps in the cell that starts at `bottom`, delta(eps) = A - e^{eps - bottom} D + tail terms, where
         // A = sum p and D = sum p e^{-(loss - bottom)} over the losses above the cell. Walk down from the top.
         let (mut a, mut d, mut bottom) = (0.0, 0.0, 0.0);
+        let mut start = 0.0;
         for k in (0..self.weights.len()).rev() {
             bottom = self.loss(k);
             d *= shrink;
             if a - d + self.tail_terms(bottom) > delta || bottom <= 0.0 {
+                // It is in this cell.
+                start = bottom.max(0.0);
                 break;
             }
             let p = (self.weights[k].ln() + self.log_untilt(bottom)).exp();
             a += p;
             d += p;
         }
-        // The tail terms fall with eps, so their value at the bottom of the cell errs to the safe side on the upper
-        // grid, and, being subtracted, on the lower one too.
-        let start = bottom.max(0.0);
+        // The tail terms fall with eps, so their value at the start of the cell errs to the safe side on the upper
+        // grid, and, being subtracted, on the lower one too. Below the lowest loss the cell starts at 0.
         let excess = a + self.tail_terms(start) - delta;
         if excess <= 0.0 {
             return start;
@@ -263,6 +265,13 @@ pub(super) enum Sweep {
 /// of those ahead of it that the ratio of the merged $P$- and $Q$-mass is $e^{ih}$. Masses are tilted by `tilt`.
 /// Returns the first index and the masses.
 pub(super) fn merge(atoms: impl Iterator<Item = Atom>, sweep: Sweep, h: f64, tilt: f64) -> (i64, Vec<f64>) {
+    // Half steps, as coarsening has them, are looked up.
+    let factors = |distance: f64| ((-tilt * distance).exp(), -(-distance).exp_m1());
+    let near: [(f64, f64); 9] = std::array::from_fn(|k| factors(0.5 * h * (k as f64 - 4.0)));
+    let factors = |distance: f64| {
+        let halves = 2.0 * distance / h + 4.0;
+        if (0.0..=8.0).contains(&halves) && halves.fract() == 0.0 { near[halves as usize] } else { factors(distance) }
+    };
     let mut atoms = atoms.filter(|atom| atom.mass > 0.0);
     let mut next = atoms.next();
     let Some(start) = next else { return (0, vec![0.0]) };
@@ -289,8 +298,8 @@ pub(super) fn merge(atoms: impl Iterator<Item = Atom>, sweep: Sweep, h: f64, til
         let mut lowest = floor(&atom);
         let balanced = loop {
             let distance = gap(&atom);
-            let untilted = atom.mass * (-tilt * distance).exp();
-            let pull = -(-distance).exp_m1();
+            let (untilt, pull) = factors(distance);
+            let untilted = atom.mass * untilt;
             if is_ahead(&atom) && (excess + untilted * pull) * ahead as f64 > 0.0 {
                 let share = -excess / (untilted * pull);
                 mass += share * untilted;

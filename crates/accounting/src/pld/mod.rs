@@ -19,7 +19,7 @@ use crate::error::{Error, check, check_delta};
 use crate::event::{Adjacency, Event, Mechanism, Release, Sampling};
 use crate::rdp::check_pairing;
 use crate::root::minimum;
-use compose::Composer;
+use compose::{Composer, Precision};
 use grid::Side;
 use pair::{Base, Pair};
 use step::{Direction, Step};
@@ -51,14 +51,22 @@ impl Bracket {
     }
 }
 
-/// The points of the first grid; each refinement doubles them.
-const FIRST_POINTS: usize = 1 << 11;
+/// What the step of the grid may cost at each level of the composition, as a share of the tolerance, at first. There
+/// are some ten levels on either side, and a bracket much narrower than asked for is worth a few milliseconds.
+const FIRST_SHARE: f64 = 4e-4;
 
-/// The points beyond which refinement stops: about a second and 100 MB.
-const MOST_POINTS: usize = 1 << 18;
+/// The smallest such share: beyond it rounding errors take over.
+const LAST_ALLOWANCE: f64 = 1e-10;
 
-/// Of delta, what may be lost to the tails on the first grid.
-const TAIL_SHARE: f64 = 1e-3;
+/// The most points of a grid, at first; twice as many with each refinement.
+const FIRST_POINTS: usize = 1 << 14;
+
+/// How many times more exact each refinement is.
+const REFINEMENT: f64 = 8.0;
+
+/// What may be lost to the tails, as a share of delta, for each unit of the allowance: delta counts for little in
+/// epsilon.
+const TAIL_SHARE: f64 = 20.0;
 
 /// An accountant by privacy loss distributions.
 ///
@@ -113,14 +121,15 @@ impl PldAccountant {
         if let Some(exact) = closed_form(&parts, query)? {
             return Ok(exact);
         }
+        let mut share = self.tolerance * FIRST_SHARE;
         let mut points = FIRST_POINTS;
-        let mut bracket = on_grid(&parts, query, points);
-        // The error of a grid falls with the square of its points, so two refinements that change little mean that
-        // something else (rounding, the tails) is in the way.
+        let mut bracket = on_grid(&parts, query, share, points);
+        // Two refinements that change little mean that something else, such as rounding, is in the way.
         let mut stalled = 0;
-        while bracket.width() > self.tolerance * bracket.upper && points < MOST_POINTS && stalled < 2 {
+        while bracket.width() > self.tolerance * bracket.upper && share > LAST_ALLOWANCE && stalled < 2 {
+            share /= REFINEMENT;
             points *= 2;
-            let finer = bracket.intersect(on_grid(&parts, query, points));
+            let finer = bracket.intersect(on_grid(&parts, query, share, points));
             stalled = if finer.width() > 0.8 * bracket.width() { stalled + 1 } else { 0 };
             bracket = finer;
         }
@@ -193,54 +202,68 @@ fn closed_form(parts: &[(Pair, u64)], query: Query) -> Result<Option<Bracket>, E
     Ok(Some(Bracket::exact(value)))
 }
 
-/// The bracket from grids of about `points` points.
-fn on_grid(parts: &[(Pair, u64)], query: Query, points: usize) -> Bracket {
+/// The bracket from grids of at most `points` points whose step may cost `share` of epsilon at each level.
+fn on_grid(parts: &[(Pair, u64)], query: Query, share: f64, points: usize) -> Bracket {
     let symmetric = parts.iter().all(|(pair, _)| pair.is_symmetric());
     let directions: &[Direction] =
         if symmetric { &[Direction::Remove] } else { &[Direction::Remove, Direction::Add] };
-    let mut whole = Bracket::exact(0.0);
-    for &direction in directions {
-        let bracket = in_direction(parts, query, points, direction);
-        // The guarantee must hold in both directions.
-        whole = Bracket { lower: whole.lower.max(bracket.lower), upper: whole.upper.max(bracket.upper) };
-    }
-    whole
+    // The guarantee must hold in both directions; that it cannot be better needs only the worse one.
+    let runs: Vec<Run> = directions.iter().map(|&direction| Run::new(parts, query, share, points, direction)).collect();
+    let uppers: Vec<f64> = runs.iter().map(|run| run.bound(Side::Upper)).collect();
+    let worst = if uppers.last() > uppers.first() { runs.len() - 1 } else { 0 };
+    let lower = runs[worst].bound(Side::Lower);
+    Bracket { lower: lower.min(uppers[worst]), upper: uppers[worst] }
 }
 
-fn in_direction(parts: &[(Pair, u64)], query: Query, points: usize, direction: Direction) -> Bracket {
-    let releases: f64 = parts.iter().map(|&(_, times)| times as f64).sum();
-    let tail = match query {
-        Query::Epsilon(delta) => delta * TAIL_SHARE * FIRST_POINTS as f64 / points as f64,
-        // A delta far below this is reported as this, which is still an upper bound.
-        Query::Delta(_) => 1e-30,
-    };
-    let rough: Vec<Step> =
-        parts.iter().map(|&(pair, _)| Step::new(pair, direction, points, tail / releases)).collect();
-    let tilt = best_tilt(&rough, parts, query);
-    let side = |side: Side, points: usize| {
+/// All releases, read in one direction, ready to be composed.
+struct Run<'a> {
+    parts: &'a [(Pair, u64)],
+    query: Query,
+    steps: Vec<Step>,
+    tail: f64,
+    tilt: f64,
+    precision: Precision,
+}
+
+impl<'a> Run<'a> {
+    fn new(parts: &'a [(Pair, u64)], query: Query, share: f64, points: usize, direction: Direction) -> Self {
+        let releases: f64 = parts.iter().map(|&(_, times)| times as f64).sum();
+        let tail = match query {
+            Query::Epsilon(delta) => delta * (TAIL_SHARE * share).min(0.01),
+            // A delta far below this is reported as this, which is still an upper bound.
+            Query::Delta(_) => 1e-30,
+        };
+        let cut = |&(pair, _): &(Pair, u64)| Step::new(pair, direction, tail / releases);
+        let steps: Vec<Step> = parts.iter().map(cut).collect();
+        let (tilt, epsilon) = best_tilt(&steps, parts, query);
+        let precision = Precision { allowance: share * epsilon.max(0.1 / tilt), points };
+        Self { parts, query, steps, tail, tilt, precision }
+    }
+
+    /// The answer to the query, from one side.
+    fn bound(&self, side: Side) -> f64 {
         let (mut grids, mut shift, mut log_mass, mut left_out) = (Vec::new(), 0.0, 0.0, 0.0);
-        for (step, &(_, times)) in rough.iter().zip(parts) {
-            let parts = step.parts(side, tilt, times, points);
+        for (step, &(_, times)) in self.steps.iter().zip(self.parts) {
+            let parts = step.parts(side, self.tilt, times, self.precision);
             grids.extend(parts.grids);
             shift += parts.shift;
             log_mass += parts.log_mass;
             left_out += parts.left_out;
         }
-        let mut whole = Composer { points, tail }.compose(grids).expect("there is at least one release");
+        let composer = Composer { precision: self.precision, tail: self.tail };
+        let mut whole = composer.compose(grids).expect("there is at least one release");
         whole.log_mass += log_mass;
         whole.slack += left_out;
-        match query {
+        match self.query {
             Query::Epsilon(delta) => (whole.epsilon(delta) - shift).max(0.0),
             Query::Delta(epsilon) => whole.delta(epsilon + shift),
         }
-    };
-    let (lower, upper) = (side(Side::Lower, points), side(Side::Upper, points));
-    Bracket { lower: lower.min(upper), upper }
+    }
 }
 
-/// The tilt that centres the composition on the answer: the minimiser of Chernoff's bound on it.
-fn best_tilt(steps: &[Step], parts: &[(Pair, u64)], query: Query) -> f64 {
-    // Few atoms are enough to find it: every stride-th bin would be biased, so bins are merged instead.
+/// The tilt that centres the composition on the answer, the minimiser of Chernoff's bound on it, and about the epsilon it
+/// is centred on.
+fn best_tilt(steps: &[Step], parts: &[(Pair, u64)], query: Query) -> (f64, f64) {
     let atoms: Vec<(Vec<(f64, f64)>, f64)> =
         steps.iter().zip(parts).map(|(step, &(_, times))| (step.summary(), times as f64)).collect();
     let log_moment = |theta: f64| -> f64 {
@@ -260,33 +283,6 @@ fn best_tilt(steps: &[Step], parts: &[(Pair, u64)], query: Query) -> f64 {
         };
         if value.is_nan() { f64::INFINITY } else { value }
     };
-    minimum(-7.0, 21.0, 30, objective).0.exp()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn debug_case() {
-        let t = 463715u64 * 40;
-        let parts = [(Pair::Fixed { base: Base::Gaussian { sigma: 0.441 }, rate: 1.0/463715.0 }, t)];
-        for direction in [Direction::Remove] {
-            for points in [2048, 8192, 32768] {
-                let query = Query::Epsilon(1e-5);
-                let tail = 1e-8*2048.0/points as f64;
-                let rough: Vec<Step> = parts.iter().map(|&(pair, _)| Step::new(pair, direction, points, tail / t as f64)).collect();
-                let tilt = best_tilt(&rough, &parts, query);
-                for side in [Side::Upper, Side::Lower] {
-                    let p = rough[0].parts(side, tilt, t, points);
-                    println!("{direction:?} {points} tilt {tilt} {side:?} n={} {} {} ", p.grids.len(), p.shift, p.log_mass);
-                    for (g, n) in &p.grids {
-                        println!("   {n} h {} first {} len {} logmass {} inf {} slack {} var {}", g.step(), g.first, g.weights.len(), g.log_mass, g.infinite, g.slack, g.variance());
-                    }
-                    let w = Composer { points, tail }.compose(p.grids).unwrap();
-                    println!("   => h {} first {} len {} logmass {} inf {} slack {} rounding {} sd {} eps {}", w.step(), w.first, w.weights.len(), w.log_mass, w.infinite, w.slack, w.rounding, w.variance().sqrt(), w.epsilon(1e-5));
-                }
-            }
-        }
-    }
+    let (x, value) = minimum(-25.0, 21.0, 34, objective);
+    (x.exp(), if let Query::Delta(epsilon) = query { epsilon } else { value })
 }

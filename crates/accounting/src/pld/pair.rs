@@ -160,9 +160,10 @@ fn gaussian_bin(sigma: f64, ea: f64, eb: f64) -> Bin {
     if zb <= -39.0 || za >= 39.0 {
         return Bin::default();
     }
+    let change = (zb - za) * (1.0 / sigma).max(za.abs()).max(zb.abs()).max(1.0);
     if (zb - za) * (1.0 / sigma).max(1.0) <= 0.75 {
         let mut bin = Bin::default();
-        for (z, w) in Rule::short().on(za, zb) {
+        for (z, w) in Rule::short(change).on(za, zb) {
             let weight = w * density(z);
             bin.mass += weight;
             bin.rise += weight * ea * ((z - za) / sigma).exp_m1();
@@ -324,7 +325,7 @@ fn substitution_log_profile(sigma: f64, rate: f64, epsilon: f64) -> f64 {
     };
     let panel = |i: usize| {
         let a = start + width * i as f64;
-        let nodes = Rule::short().on(a, a + width);
+        let nodes = Rule::short(1.0).on(a, a + width);
         nodes.map(|(z, w)| w * (reference - 0.5 * z * z).exp() * excess(z).max(0.0)).sum::<f64>()
     };
     (0..panels as usize).map(panel).sum::<f64>().ln() - reference - LN_SQRT_2PI
@@ -336,10 +337,11 @@ fn substitution_bin(sigma: f64, rate: f64, la: f64, lb: f64) -> Bin {
         return Bin::default();
     }
     let shift = 0.5 / sigma;
+    let change = (zb - za) * shift.max(za.abs()).max(zb.abs()).max(1.0);
     if (zb - za) * shift.max(1.0) <= 0.75 {
         let c = (-0.125 / (sigma * sigma)).exp();
         let mut bin = Bin::default();
-        for (z, w) in Rule::short().on(za, zb) {
+        for (z, w) in Rule::short(change).on(za, zb) {
             let weight = w * density(z);
             let y = (z * shift).exp();
             let (p, q) = (rate * c * y, rate * c / y);

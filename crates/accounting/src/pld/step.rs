@@ -13,6 +13,7 @@
 //! the bulk on a fine grid and the jumps on a coarse one, each composed by itself.
 
 use super::grid::{Atom, Grid, Side, Sweep, merge};
+use super::compose::Precision;
 use super::pair::{Bin, Pair};
 
 /// In which direction the pair is read: the data set with the record against the one without, or the reverse.
@@ -49,19 +50,27 @@ pub(super) struct Step {
     bins: Vec<Bin>,
 }
 
+/// How many bins are enough to see where the mass is.
+const ROUGH: f64 = 512.0;
+
 impl Step {
-    /// Cuts the pair into about `points` bins, leaving no more than `tail` of probability beyond either end.
-    pub(super) fn new(pair: Pair, direction: Direction, points: usize, tail: f64) -> Self {
+    /// Cuts the pair roughly, leaving no more than `tail` of probability beyond either end.
+    pub(super) fn new(pair: Pair, direction: Direction, tail: f64) -> Self {
         let (bottom, top) = support(pair, direction, tail);
-        Self::cut(pair, direction, points, bottom, top)
+        Self::cut(pair, direction, (top - bottom) / ROUGH, bottom, top)
     }
 
-    fn cut(pair: Pair, direction: Direction, points: usize, bottom: f64, top: f64) -> Self {
-        // The smallest power of two for which the points cover the range.
-        let scale = (points as f64 / (top - bottom).max(1e-300)).log2().floor().min(1000.0) as i32;
+    /// Bins no wider than `width`.
+    fn cut(pair: Pair, direction: Direction, width: f64, bottom: f64, top: f64) -> Self {
+        let scale = scale_of(width);
         let h = (-scale as f64).exp2();
         let first = (bottom / h).floor() as i64;
         let end = ((top / h).ceil() as i64).max(first + 1);
+        Self::bins(pair, direction, scale, first, end)
+    }
+
+    fn bins(pair: Pair, direction: Direction, scale: i32, first: i64, end: i64) -> Self {
+        let h = (-scale as f64).exp2();
         let bins = (first..end).map(|i| pair.bin(h * i as f64, h * (i + 1) as f64)).collect();
         Self { pair, direction, scale, first, bins }
     }
@@ -84,10 +93,26 @@ impl Step {
         matches!(self.pair, Pair::Fixed { .. })
     }
 
+    /// Whether the losses have a thin tail below as well as above.
+    fn has_two_tails(&self) -> bool {
+        matches!(self.pair, Pair::Substitution { .. })
+    }
+
+    fn is_jump(&self, loss: f64, threshold: f64) -> bool {
+        let size = if self.is_doubled() || self.has_two_tails() {
+            loss.abs()
+        } else if self.is_mirrored() {
+            -loss
+        } else {
+            loss
+        };
+        size > threshold
+    }
+
     /// $P$ and $Q$ of the losses above `t`, of the direction we look in (and below `-t`, where losses have both signs).
     fn tails(&self, t: f64) -> (f64, f64) {
         let (p, q) = self.pair.tails(t);
-        if self.is_doubled() || matches!(self.pair, Pair::Substitution { .. }) {
+        if self.is_doubled() || self.has_two_tails() {
             (p + q, p + q)
         } else if self.is_mirrored() {
             (q, p)
@@ -96,30 +121,22 @@ impl Step {
         }
     }
 
-    /// At most 256 `(loss, probability)` atoms: enough to see where the mass is.
+    /// `(loss, probability)` atoms: enough to see where the mass is.
     pub(super) fn summary(&self) -> Vec<(f64, f64)> {
         let (first, masses) = self.upper(self.silent());
-        let stride = masses.len().div_ceil(256);
-        let group = |(g, chunk): (usize, &[f64])| {
-            let (mut mass, mut moment) = (0.0, 0.0);
-            for (k, p) in chunk.iter().enumerate() {
-                mass += p;
-                moment += p * self.step() * (first + (g * stride + k) as i64) as f64;
-            }
-            (mass > 0.0).then(|| (moment / mass, mass))
-        };
-        masses.chunks(stride).enumerate().filter_map(group).collect()
+        let atoms = masses.iter().enumerate().map(|(k, &p)| (self.step() * (first + k as i64) as f64, p));
+        atoms.filter(|&(_, p)| p > 0.0).collect()
     }
 
-    /// The release `times` over: taken apart into bulk and jumps where that is more exact.
-    pub(super) fn parts(&self, side: Side, tilt: f64, times: u64, points: usize) -> Parts {
-        let whole = || Parts {
-            grids: vec![(self.whole(side, tilt), times)],
-            shift: 0.0,
-            log_mass: 0.0,
-            left_out: 0.0,
-        };
-        self.taken_apart(side, tilt, times, points).unwrap_or_else(whole)
+    /// The release `times` over, cut as finely as asked for: taken apart into bulk and jumps where that needs fewer
+    /// points.
+    pub(super) fn parts(&self, side: Side, tilt: f64, times: u64, precision: Precision) -> Parts {
+        self.taken_apart(side, tilt, times, precision).unwrap_or_else(|| {
+            let (bottom, top) = (self.edge(0), self.edge(self.bins.len()));
+            let width = precision.step(top - bottom, tilt, times as f64);
+            let whole = Self::cut(self.pair, self.direction, width, bottom, top).whole(side, tilt);
+            Parts { grids: vec![(whole, times)], shift: 0.0, log_mass: 0.0, left_out: 0.0 }
+        })
     }
 
     /// One grid for everything.
@@ -144,32 +161,39 @@ impl Step {
     }
 
     /// Bulk and jumps; `None` where one grid does as well.
-    fn taken_apart(&self, side: Side, tilt: f64, times: u64, points: usize) -> Option<Parts> {
-        let n = self.bins.len();
-        let top = self.edge(n);
+    fn taken_apart(&self, side: Side, tilt: f64, times: u64, precision: Precision) -> Option<Parts> {
+        let (bottom, top) = (self.edge(0), self.edge(self.bins.len()));
         // One jump is expected in the whole run.
         let threshold = crossing(top, |t| self.tails(t).0 * times as f64 > 1.0);
-        let boundary = (threshold / self.step()).ceil() as i64;
-        let kept = boundary - self.first;
-        if times < 64 || kept < 1 || kept as usize >= n / 8 {
+        let few = (top - bottom) < ROUGH * precision.step(0.0, tilt, times as f64);
+        if threshold > 0.25 * top || few {
             return None;
         }
-        let threshold = boundary as f64 * self.step();
+        // Tilted, the number of jumps is about this.
+        let (mut jumping, mut all) = (0.0, 0.0);
+        for (loss, p) in self.summary() {
+            let weight = p * (tilt * loss).exp();
+            all += weight;
+            jumping += if self.is_jump(loss, threshold) { weight } else { 0.0 };
+        }
+        let expected = (times as f64 * jumping / all).max(1.0);
+        let scale = scale_of(precision.step(top, tilt, expected).min(threshold));
+        let h = (-scale as f64).exp2();
+        let boundary = (threshold / h).ceil() as i64;
+        let threshold = boundary as f64 * h;
         let (p, q) = self.tails(threshold);
         let (a, shift) = (1.0 - p, ((1.0 - q) / (1.0 - p)).ln().max(0.0));
-        let jumps = self.jumps(side, tilt, boundary, a, shift);
-        // Tilted, the number of jumps is binomial with this mean.
-        let silent = jumps.weights[(-jumps.first) as usize];
-        let mean = times as f64 * (1.0 - silent);
+        if shift > h {
+            return None;
+        }
+        let jumps = self.jumps(side, tilt, scale, boundary, a, shift);
+        let mean = times as f64 * (1.0 - jumps.weights[(-jumps.first) as usize]);
         let (least, most) = likely_counts(mean);
-        let bottom = if self.is_doubled() { 0.0 } else { self.edge(0).max(-threshold) };
-        let bulk = Self::cut(self.pair, self.direction, points, bottom, threshold).bulk(side, tilt);
-        // In squared loss: what the step costs, and what the doubt about the number of jumps.
-        let variance = bulk.variance();
-        let (h, fine) = (self.step(), bulk.step());
-        let one_grid = times as f64 * h * h.min(variance.sqrt());
-        let two_grids = times as f64 * fine * fine.min(variance.sqrt()) + (most - least) as f64 * variance;
-        if most >= times || two_grids > 0.5 * one_grid {
+        let lowest = if self.has_two_tails() { bottom.max(-threshold) } else { bottom };
+        let width = precision.step(threshold - lowest, tilt, times as f64);
+        let bulk = Self::cut(self.pair, self.direction, width, lowest, threshold).bulk(side, tilt);
+        // What the doubt about the number of jumps costs.
+        if most >= times || 0.5 * (tilt + 1.0) * (most - least) as f64 * bulk.variance() > precision.allowance {
             return None;
         }
         let count = if side == Side::Upper { least } else { most };
@@ -201,38 +225,38 @@ impl Step {
     }
 
     /// One at loss 0, and the losses beyond the threshold over `a`, shifted up (on the upper side).
-    fn jumps(&self, side: Side, tilt: f64, boundary: i64, a: f64, shift: f64) -> Grid {
+    fn jumps(&self, side: Side, tilt: f64, scale: i32, boundary: i64, a: f64, shift: f64) -> Grid {
+        let h = (-scale as f64).exp2();
         let slice = |from: i64, to: i64| {
-            let bins = self.bins[(from - self.first) as usize..(to - self.first) as usize].to_vec();
-            let slice = Self { first: from, bins, ..*self };
+            let slice = Self::bins(self.pair, self.direction, scale, from, to);
             match side {
                 Side::Upper => slice.upper(0.0),
                 Side::Lower => slice.lower(0.0),
             }
         };
-        let (mut first, mut masses) = slice(boundary, self.first + self.bins.len() as i64);
-        if self.first < -boundary {
-            let (lowest, below) = slice(self.first, -boundary);
-            let mut all = vec![0.0; (first + masses.len() as i64 - lowest) as usize];
-            for (start, part) in [(lowest, below), (first, masses)] {
-                all[(start - lowest) as usize..].iter_mut().zip(part).for_each(|(sum, mass)| *sum += mass);
-            }
-            (first, masses) = (lowest, all);
+        let end = ((self.edge(self.bins.len()) / h).ceil() as i64).max(boundary + 1);
+        let (mut first, mut masses) = slice(boundary, end);
+        let lowest = (self.edge(0) / h).floor() as i64;
+        if self.has_two_tails() && lowest < -boundary {
+            let (start, mut all) = slice(lowest, -boundary);
+            all.resize((first - start) as usize + masses.len(), 0.0);
+            all[(first - start) as usize..].iter_mut().zip(masses).for_each(|(sum, mass)| *sum += mass);
+            (first, masses) = (start, all);
         }
         let mut infinite = 0.0;
         if side == Side::Upper {
-            let (beyond_p, beyond_q) = self.pair.tails(self.edge(self.bins.len()));
+            let (beyond_p, beyond_q) = self.pair.tails(h * end as f64);
             if self.is_mirrored() {
                 masses[0] += beyond_q;
             } else {
                 infinite = beyond_p / a;
                 masses[0] += match self.pair {
                     Pair::Fixed { .. } => beyond_q,
-                    Pair::Substitution { .. } => self.pair.below(self.edge(0)).0,
+                    Pair::Substitution { .. } => self.pair.below(h * lowest as f64).0,
                     Pair::Poisson { .. } => 0.0,
                 };
                 // Shifted up: a share of each atom goes to the next, P- and Q-mass as if it had moved by `shift`.
-                let share = (-shift).exp_m1() / (-self.step()).exp_m1();
+                let share = (-shift).exp_m1() / (-h).exp_m1();
                 debug_assert!(share <= 1.0);
                 masses.push(0.0);
                 for k in (1..masses.len()).rev() {
@@ -247,12 +271,12 @@ impl Step {
             masses.splice(0..0, std::iter::repeat_n(0.0, first as usize));
             first = 0;
         }
-        let end = first + masses.len() as i64;
-        if end <= 0 {
-            masses.extend(std::iter::repeat_n(0.0, (1 - end) as usize));
+        let past = first + masses.len() as i64;
+        if past <= 0 {
+            masses.extend(std::iter::repeat_n(0.0, (1 - past) as usize));
         }
         masses[(-first) as usize] += 1.0;
-        Grid::tilted(side, self.scale, first, masses, infinite, tilt)
+        Grid::tilted(side, scale, first, masses, infinite, tilt)
     }
 
     /// The probability that a fixed-size release says nothing.
@@ -326,6 +350,11 @@ impl Step {
     }
 }
 
+/// The exponent of the largest power of two that is at most `width`.
+fn scale_of(width: f64) -> i32 {
+    (-width.max(1e-300).log2()).ceil() as i32
+}
+
 /// A range that a Poisson (and so a binomial) count of this mean leaves with probability below $10^{-13}$.
 fn likely_counts(mean: f64) -> (u64, u64) {
     // ln P(count > k) <= k - mean - k ln(k / mean), and the same below the mean.
@@ -396,7 +425,7 @@ mod tests {
                 let pairs = [Pair::Poisson { base, rate }, Pair::Fixed { base, rate }];
                 for pair in pairs.into_iter().chain([Pair::Substitution { sigma: 0.7, rate }]) {
                     for direction in [Direction::Remove, Direction::Add] {
-                        let step = Step::new(pair, direction, 400, 1e-12);
+                        let step = Step::new(pair, direction, 1e-12);
                         let (upper, lower) = (step.whole(Side::Upper, 1.0), step.whole(Side::Lower, 1.0));
                         for k in 0..100 {
                             let epsilon = step.step() * f64::from(k) * 0.5;
