@@ -1,1 +1,60 @@
-fn main() {}
+//! Checks and benches: `cargo xtask test | bench | docs`.
+
+mod bench;
+mod docs;
+mod test;
+
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+const USAGE: &str = "\
+cargo xtask test                        format, lints, docs and every test
+cargo xtask bench accounting [--peers]  how fast the accountant is, alone or beside its peers
+cargo xtask docs                        the documentation, with formulas set by KaTeX where npm is at hand";
+
+/// What a task ends with: nothing, or what went wrong.
+type Outcome = Result<(), String>;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let outcome = match words[..] {
+        ["test"] => test::run(),
+        ["bench", "accounting"] => bench::accounting(false),
+        ["bench", "accounting", "--peers"] => bench::accounting(true),
+        ["docs"] => docs::run(),
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The root of the workspace.
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is in the workspace").to_path_buf()
+}
+
+/// A command that starts in the root.
+fn command(program: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(root());
+    command
+}
+
+/// Runs a command to its end.
+fn run(command: &mut Command) -> Outcome {
+    let name = format!("{command:?}");
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("{name} ended with {status}")),
+        Err(error) => Err(format!("{name} could not be started: {error}")),
+    }
+}

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{Error, check, check_delta};
-use crate::event::{Adjacency, Event, Mechanism};
+use crate::event::{Adjacency, Event, Mechanism, Release};
 use crate::pld::{Bracket, PldAccountant};
 use crate::rdp::{Conversion, Theorem};
 use crate::{composition, gaussian, rdp, zcdp};
@@ -13,7 +13,7 @@ use crate::{composition, gaussian, rdp, zcdp};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Method {
-    /// The exact Gaussian where it applies, else the smaller of [`Method::Pld`] and [`Method::Rdp`].
+    /// The exact Gaussian where it applies, else [`Method::Pld`], or [`Method::Rdp`] where that is smaller.
     Auto,
     /// The exact Gaussian mechanism: only Gaussian releases on all records.
     Exact,
@@ -87,15 +87,26 @@ pub struct Cost {
 
 /// The $\varepsilon$ of an event at `delta`.
 pub fn account(event: &Event, adjacency: Adjacency, delta: f64, method: Method) -> Result<Cost, Error> {
+    account_by(event, adjacency, delta, method, PldAccountant::default())
+}
+
+/// [`account`], with the precision of `pld` where that accountant is used.
+pub(crate) fn account_by(
+    event: &Event,
+    adjacency: Adjacency,
+    delta: f64,
+    method: Method,
+    pld: PldAccountant,
+) -> Result<Cost, Error> {
     check_delta(delta)?;
     let (epsilon, method) = match method {
-        Method::Auto => return auto(event, adjacency, delta),
+        Method::Auto => return auto(event, adjacency, delta, pld),
         Method::Exact => {
             let sigma = joint_multiplier(event, adjacency)?;
             let epsilon = if sigma.is_infinite() { 0.0 } else { gaussian::epsilon(sigma, delta)? };
             (Bracket::exact(epsilon), method)
         }
-        Method::Pld => (PldAccountant::default().epsilon(event, adjacency, delta)?, method),
+        Method::Pld => (pld.epsilon(event, adjacency, delta)?, method),
         Method::Rdp | Method::Wang9 | Method::Wang27 => {
             let curve = renyi_curve(event, adjacency, method)?;
             (upper_only(curve.epsilon(delta, Conversion::Improved)?.0), method)
@@ -112,7 +123,8 @@ pub fn account(event: &Event, adjacency: Adjacency, delta: f64, method: Method) 
                 [] => 0.0,
                 [(epsilon, times)] => composition::optimal_epsilon(epsilon, 0.0, times, delta)?,
                 _ => {
-                    let parts: Vec<_> = releases.iter().map(|&(epsilon, times)| (epsilon, 0.0, times)).collect();
+                    let parts: Vec<_> =
+                        releases.iter().map(|&(epsilon, times)| (epsilon, 0.0, times)).collect();
                     composition::heterogeneous(&parts, delta)?
                 }
             };
@@ -123,7 +135,12 @@ pub fn account(event: &Event, adjacency: Adjacency, delta: f64, method: Method) 
 }
 
 /// The $\delta$ of an event at `epsilon`, as a bracket.
-pub fn account_delta(event: &Event, adjacency: Adjacency, epsilon: f64, method: Method) -> Result<Bracket, Error> {
+pub fn account_delta(
+    event: &Event,
+    adjacency: Adjacency,
+    epsilon: f64,
+    method: Method,
+) -> Result<Bracket, Error> {
     check(epsilon >= 0.0 && epsilon.is_finite(), "epsilon", "finite and not negative", epsilon)?;
     match method {
         Method::Auto => match account_delta(event, adjacency, epsilon, Method::Exact) {
@@ -157,24 +174,32 @@ pub fn account_delta(event: &Event, adjacency: Adjacency, epsilon: f64, method: 
     }
 }
 
-/// Every accountant's answer, in the order of [`Method::ALL`]; those that have none say why.
+/// Every accountant's answer, in the order of [`Method::ALL`]; those that have none say why. The two theorems on
+/// fixed-size sampling are left out where there is none: they would only repeat [`Method::Rdp`].
 pub fn compare(event: &Event, adjacency: Adjacency, delta: f64) -> Vec<(Method, Result<Cost, Error>)> {
-    Method::ALL.into_iter().map(|method| (method, account(event, adjacency, delta, method))).collect()
+    let fixed = rdp::wants_integers(event).unwrap_or(false);
+    let methods =
+        Method::ALL.into_iter().filter(|method| fixed || !matches!(method, Method::Wang9 | Method::Wang27));
+    methods.map(|method| (method, account(event, adjacency, delta, method))).collect()
 }
 
-fn auto(event: &Event, adjacency: Adjacency, delta: f64) -> Result<Cost, Error> {
+fn auto(event: &Event, adjacency: Adjacency, delta: f64, pld: PldAccountant) -> Result<Cost, Error> {
     match account(event, adjacency, delta, Method::Exact) {
         Err(Error::Unsupported { .. }) => {}
         answer => return answer,
     }
-    let tight = account(event, adjacency, delta, Method::Pld)?;
-    if tight.epsilon.width() <= 0.01 * tight.epsilon.upper {
+    let tight = account_by(event, adjacency, delta, Method::Pld, pld)?;
+    // The pair that dominates all bounded-range mechanisms composes worse than they do, and a grid can give out: there
+    // Renyi DP may do better. What it reports is then also all that is known from below.
+    let is_range = |release: &Release| matches!(release.mechanism, Mechanism::BoundedRange { .. });
+    let ranged = event.releases()?.iter().any(|(release, _)| is_range(release));
+    if !ranged && tight.epsilon.width() <= 0.1 * tight.epsilon.upper {
         return Ok(tight);
     }
-    // Where the grid gave out, Renyi DP may still do better.
     match account(event, adjacency, delta, Method::Rdp) {
         Ok(cost) if cost.epsilon.upper < tight.epsilon.upper => {
-            Ok(Cost { epsilon: Bracket { lower: tight.epsilon.lower, ..cost.epsilon }, ..cost })
+            let lower = if ranged { 0.0 } else { tight.epsilon.lower };
+            Ok(Cost { epsilon: Bracket { lower, ..cost.epsilon }, ..cost })
         }
         _ => Ok(tight),
     }
@@ -186,7 +211,8 @@ fn upper_only(upper: f64) -> Bracket {
 
 fn renyi_curve(event: &Event, adjacency: Adjacency, method: Method) -> Result<rdp::Curve, Error> {
     let theorem = if method == Method::Wang9 { Theorem::Nine } else { Theorem::TwentySeven };
-    let orders = if rdp::wants_integers(event)? { rdp::default_integer_orders() } else { rdp::default_orders() };
+    let orders =
+        if rdp::wants_integers(event)? { rdp::default_integer_orders() } else { rdp::default_orders() };
     rdp::curve(event, adjacency, &orders, theorem)
 }
 
@@ -214,7 +240,7 @@ fn joint_multiplier(event: &Event, adjacency: Adjacency) -> Result<f64, Error> {
 
 /// Basic composition of the pure releases; infinite if one is not pure.
 fn pure_sum(event: &Event) -> Result<f64, Error> {
-    let each = |(release, times): &(crate::Release, u64)| *times as f64 * pure_epsilon(release.mechanism);
+    let each = |(release, times): &(Release, u64)| *times as f64 * pure_epsilon(release.mechanism);
     Ok(event.releases()?.iter().map(each).sum())
 }
 

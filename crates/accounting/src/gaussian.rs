@@ -119,7 +119,10 @@ mod tests {
                 let delta = 10f64.powf(log10_delta);
                 let sigma = noise_multiplier(epsilon_target, delta).unwrap();
                 let back = epsilon(sigma, delta).unwrap();
-                assert!((back / epsilon_target - 1.0).abs() < 1e-9, "{epsilon_target} {delta} {sigma} {back}");
+                assert!(
+                    (back / epsilon_target - 1.0).abs() < 1e-9,
+                    "{epsilon_target} {delta} {sigma} {back}"
+                );
                 assert!(profile(sigma, epsilon_target) <= delta.ln());
                 let less = profile(sigma * (1.0 - 1e-12), epsilon_target);
                 assert!(less >= delta.ln() - 1e-9, "{epsilon_target} {delta}: not the smallest");

@@ -25,7 +25,8 @@ pub(crate) fn boundary<E>(
         let x = if secant.is_finite() && gap <= 0.6 * width {
             // Step a little past the estimate, so that both ends close in.
             let margin = 0.4 * resolution;
-            let nudged = if secant.is_nan() { f64::NAN } else { secant + margin * (inside.0 - outside.0).signum() };
+            let nudged =
+                if secant.is_nan() { f64::NAN } else { secant + margin * (inside.0 - outside.0).signum() };
             let (low, high) = (outside.0.min(inside.0), outside.0.max(inside.0));
             nudged.clamp(low + 0.4 * resolution, high - 0.4 * resolution)
         } else {

@@ -10,7 +10,8 @@ use std::path::PathBuf;
 use reticent_accounting::pld::PldAccountant;
 use reticent_accounting::rdp::{Conversion, Curve, FixedSize, Theorem};
 use reticent_accounting::{
-    Adjacency, Event, Mechanism, Method, Sampling, account, account_delta, calibrate, composition, gaussian, rdp, zcdp,
+    Adjacency, Event, Mechanism, Method, Sampling, account, account_delta, calibrate, composition, gaussian,
+    rdp, zcdp,
 };
 use serde_json::Value;
 
@@ -57,7 +58,11 @@ impl Record {
     }
 
     fn conversion(&self) -> Conversion {
-        if self.text("conversion").starts_with("classic") { Conversion::Classic } else { Conversion::Improved }
+        if self.text("conversion").starts_with("classic") {
+            Conversion::Classic
+        } else {
+            Conversion::Improved
+        }
     }
 
     fn theorem(&self) -> Theorem {
@@ -150,8 +155,11 @@ impl Record {
         } else {
             Sampling::None
         };
-        let adjacency =
-            if self.text("adjacency") == "replace-one" { Adjacency::ReplaceOne } else { Adjacency::AddRemove };
+        let adjacency = if self.text("adjacency") == "replace-one" {
+            Adjacency::ReplaceOne
+        } else {
+            Adjacency::AddRemove
+        };
         (Event::gaussian(sigma, sampling).repeat(self.whole_steps()), adjacency)
     }
 }
@@ -174,9 +182,9 @@ fn answer(record: &Record) -> Answer {
         }
         quantity if mechanism.contains("gaussian") => gaussian_answer(record, quantity),
         quantity if mechanism.starts_with("any (eps0") => composition_answer(record, quantity),
-        "epsilon" if mechanism.starts_with("zCDP") => {
-            Answer::Same(zcdp::epsilon(record.number("rho"), record.number("delta"), record.conversion()).unwrap())
-        }
+        "epsilon" if mechanism.starts_with("zCDP") => Answer::Same(
+            zcdp::epsilon(record.number("rho"), record.number("delta"), record.conversion()).unwrap(),
+        ),
         "epsilon" if mechanism.starts_with("exponential") => {
             let (epsilon, delta) = (record.number("epsilon0"), record.number("delta"));
             let rho = record.steps() * zcdp::rho(Mechanism::BoundedRange { epsilon });
@@ -192,8 +200,8 @@ fn answer(record: &Record) -> Answer {
                 return Answer::Same(bound.min(record.steps() / scale));
             }
             let event = Event::release(Mechanism::Laplace { noise_multiplier: scale }, Sampling::None);
-            let cost =
-                account(&event.repeat(record.whole_steps()), Adjacency::AddRemove, delta, Method::Pld).unwrap();
+            let cost = account(&event.repeat(record.whole_steps()), Adjacency::AddRemove, delta, Method::Pld)
+                .unwrap();
             Answer::Bracket(cost.epsilon.lower, cost.epsilon.upper)
         }
         other => panic!("{}: no way to compute {other} of {mechanism}", record.text("id")),
@@ -205,13 +213,18 @@ fn renyi(record: &Record) -> f64 {
     let steps = record.steps();
     match record.text("mechanism") {
         "laplace" => steps * rdp::laplace(order, record.number("b")),
-        "exponential mechanism (eps-bounded-range)" => steps * rdp::bounded_range(order, record.number("epsilon0")),
+        "exponential mechanism (eps-bounded-range)" => {
+            steps * rdp::bounded_range(order, record.number("epsilon0"))
+        }
         _ => {
             let sigma = record.number("sigma");
             let mechanism = Mechanism::Gaussian { noise_multiplier: sigma };
             let rate = record.maybe("q").unwrap_or(1.0);
             if record.is_fixed() {
-                steps * FixedSize::new(mechanism, rate, record.theorem(), order.ceil() as usize).unwrap().raw(order)
+                steps
+                    * FixedSize::new(mechanism, rate, record.theorem(), order.ceil() as usize)
+                        .unwrap()
+                        .raw(order)
             } else {
                 steps * rdp::poisson_gaussian(order, rate, sigma).unwrap()
             }
@@ -224,7 +237,8 @@ fn gaussian_answer(record: &Record, quantity: &str) -> Answer {
     let whole = !record.is_fixed() && !record.is_poisson();
     let joint = |sigma: f64| sigma / record.steps().sqrt();
     if record.text("mechanism").contains("zCDP") {
-        let rho = record.steps() * zcdp::rho(Mechanism::Gaussian { noise_multiplier: record.number("sigma") });
+        let rho =
+            record.steps() * zcdp::rho(Mechanism::Gaussian { noise_multiplier: record.number("sigma") });
         return Answer::Same(zcdp::epsilon(rho, record.number("delta"), Conversion::Improved).unwrap());
     }
     if whole && record.text("conversion").contains("over reals") {
@@ -241,9 +255,15 @@ fn gaussian_answer(record: &Record, quantity: &str) -> Answer {
         "sigma" if renyi => Answer::Same(record.renyi_multiplier()),
         "epsilon" if whole => {
             let epsilon = gaussian::epsilon(joint(record.number("sigma")), record.number("delta")).unwrap();
-            if record.text("bound") == "exact" { Answer::Same(epsilon) } else { Answer::Bracket(epsilon, epsilon) }
+            if record.text("bound") == "exact" {
+                Answer::Same(epsilon)
+            } else {
+                Answer::Bracket(epsilon, epsilon)
+            }
         }
-        "delta" if whole => Answer::Same(gaussian::delta(joint(record.number("sigma")), record.number("epsilon")).unwrap()),
+        "delta" if whole => {
+            Answer::Same(gaussian::delta(joint(record.number("sigma")), record.number("epsilon")).unwrap())
+        }
         "sigma" if whole => {
             let one = gaussian::noise_multiplier(record.number("epsilon"), record.number("delta")).unwrap();
             Answer::Same(one * record.steps().sqrt())
@@ -253,7 +273,8 @@ fn gaussian_answer(record: &Record, quantity: &str) -> Answer {
             let substitution = record.is_poisson() && record.text("adjacency") == "replace-one";
             let sigma = record.number("sigma") * if substitution { 0.5 } else { 1.0 };
             let (event, adjacency) = record.event(sigma);
-            let bracket = PldAccountant::default().epsilon(&event, adjacency, record.number("delta")).unwrap();
+            let bracket =
+                PldAccountant::default().epsilon(&event, adjacency, record.number("delta")).unwrap();
             Answer::Bracket(bracket.lower, bracket.upper)
         }
         "delta" => {
@@ -273,16 +294,23 @@ fn gaussian_answer(record: &Record, quantity: &str) -> Answer {
 }
 
 fn composition_answer(record: &Record, quantity: &str) -> Answer {
-    let (epsilon, delta0, times) = (record.number("epsilon0"), record.maybe("delta0").unwrap_or(0.0), record.whole_steps());
+    let (epsilon, delta0, times) =
+        (record.number("epsilon0"), record.maybe("delta0").unwrap_or(0.0), record.whole_steps());
     let theorem = record.text("theorem");
     if quantity == "delta" {
-        return Answer::Same(composition::optimal_delta(epsilon, delta0, times, record.number("epsilon")).unwrap());
+        return Answer::Same(
+            composition::optimal_delta(epsilon, delta0, times, record.number("epsilon")).unwrap(),
+        );
     }
     if let Some(slack) = record.maybe("delta_slack") {
         // The table has the theorem alone; ours is never above basic composition.
         let k = times as f64;
         let strong = composition::strong(epsilon, times, slack).unwrap();
-        return if record.value() > k * epsilon { Answer::Bracket(strong, strong) } else { Answer::Same(strong) };
+        return if record.value() > k * epsilon {
+            Answer::Bracket(strong, strong)
+        } else {
+            Answer::Same(strong)
+        };
     }
     let delta = record.number("delta");
     if theorem.contains("3.5") {
@@ -310,7 +338,8 @@ fn every_reference_figure_is_met() {
         let (met, found) = match answer(record) {
             Answer::Same(ours) => {
                 // A numerical upper bound on a grid we refine may be undercut, never exceeded.
-                let undercut = bound == "upper" && record.text("source").starts_with("dp-accounting") && ours <= value;
+                let undercut =
+                    bound == "upper" && record.text("source").starts_with("dp-accounting") && ours <= value;
                 ((ours - value).abs() <= tolerance || undercut, format!("{ours:.12}"))
             }
             Answer::Bracket(lower, upper) => {
@@ -325,11 +354,20 @@ fn every_reference_figure_is_met() {
             }
         };
         if !met {
-            let (id, section, quantity) = (record.text("id"), record.text("section"), record.text("quantity"));
+            let (id, section, quantity) =
+                (record.text("id"), record.text("section"), record.text("quantity"));
             let params = &record.0["params"];
-            failures.push(format!("{id} ({section}, {quantity}, {bound}) {params}: {found}, table {value} +- {tolerance:.3e}"));
+            failures.push(format!(
+                "{id} ({section}, {quantity}, {bound}) {params}: {found}, table {value} +- {tolerance:.3e}"
+            ));
         }
     }
-    assert!(failures.is_empty(), "{} of {} figures missed:\n{}", failures.len(), records.len(), failures.join("\n"));
+    assert!(
+        failures.is_empty(),
+        "{} of {} figures missed:\n{}",
+        failures.len(),
+        records.len(),
+        failures.join("\n")
+    );
     eprintln!("{} reference figures met", records.len());
 }

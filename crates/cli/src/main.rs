@@ -1,2 +1,43 @@
 //! The `reticent` command.
-fn main() {}
+//!
+//! Standard output is data, standard error is for people; 0 is success, 1 a failure, 2 bad usage.
+
+mod account;
+mod calibrate;
+mod demo;
+mod event;
+mod output;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Bayesian posteriors you may publish, and what they cost in privacy.
+#[derive(Parser)]
+#[command(name = "reticent", version, propagate_version = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// What a sequence of private releases costs.
+    Account(account::Args),
+    /// The noise, or the number of steps, that meets a target.
+    Calibrate(calibrate::Args),
+    /// Price a real release, by every accountant, and print the receipt.
+    Demo,
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Account(args) => account::run(&args),
+        Command::Calibrate(args) => calibrate::run(&args),
+        Command::Demo => demo::run(),
+    };
+    match result {
+        Ok(text) => output::print(&text),
+        Err(failure) => failure.report(),
+    }
+}

@@ -42,6 +42,11 @@ impl Precision {
         let allowed = (12.0 * self.allowance / ((tilt + 1.0) * copies)).sqrt();
         allowed.max(range / self.points as f64)
     }
+
+    /// What that step costs: the allowance, or more where the points run out.
+    pub(super) fn cost(self, range: f64, tilt: f64, copies: f64) -> f64 {
+        self.step(range, tilt, copies).powi(2) * (tilt + 1.0) * copies / 12.0
+    }
 }
 
 /// A distribution with fewer points than this is not coarsened: it would save no time.
@@ -57,7 +62,8 @@ const TRIMS: f64 = 128.0;
 impl Composer {
     /// The composition of all `parts`, each repeated as often as it says; `None` when there are none.
     pub(super) fn compose(&self, parts: Vec<(Grid, u64)>) -> Option<Grid> {
-        let powers = parts.into_iter().filter(|&(_, times)| times > 0).map(|(grid, times)| self.power(grid, times));
+        let powers =
+            parts.into_iter().filter(|&(_, times)| times > 0).map(|(grid, times)| self.power(grid, times));
         powers.reduce(|a, b| self.combine(a, b))
     }
 
@@ -77,7 +83,7 @@ impl Composer {
                 grid.coarsen();
                 continue;
             }
-            if left % fold > 0 {
+            if !left.is_multiple_of(fold) {
                 let mut rest = self.product(&[(&grid, left % fold)], 1);
                 self.shrink(&mut rest, 1);
                 done = Some(keep(done, rest));
@@ -138,9 +144,8 @@ impl Composer {
         let lost = self.lost_weight(copies);
         let (start, length) = span(parts, lost);
         let size = transform_size(length);
-        let (forward, backward) = PLANNER.with_borrow_mut(|planner| {
-            (planner.plan_fft_forward(size), planner.plan_fft_inverse(size))
-        });
+        let (forward, backward) = PLANNER
+            .with_borrow_mut(|planner| (planner.plan_fft_forward(size), planner.plan_fft_inverse(size)));
         let mut buffer = vec![0.0; size];
         let mut scratch = vec![Complex::default(); forward.get_scratch_len().max(backward.get_scratch_len())];
         let mut spectrum = forward.make_output_vec();
@@ -350,7 +355,8 @@ mod tests {
                     direct.iter().enumerate().map(term).sum()
                 };
                 let grid = Grid::tilted(Side::Upper, 3, -2, base.to_vec(), 0.0, tilt);
-                let composer = Composer { precision: Precision { allowance: 1e-9, points: 1 << 12 }, tail: 1e-15 };
+                let composer =
+                    Composer { precision: Precision { allowance: 1e-9, points: 1 << 12 }, tail: 1e-15 };
                 let composed = composer.compose(vec![(grid, times)]).unwrap();
                 for epsilon in [0.0, 0.3, 1.0] {
                     let (a, b) = (composed.delta(epsilon), exact(epsilon));

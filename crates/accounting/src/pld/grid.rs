@@ -56,10 +56,18 @@ pub(super) struct Grid {
 
 impl Grid {
     /// Tilts plain probabilities at consecutive multiples of the step, from `first` on.
-    pub(super) fn tilted(side: Side, scale: i32, first: i64, masses: Vec<f64>, infinite: f64, tilt: f64) -> Self {
+    pub(super) fn tilted(
+        side: Side,
+        scale: i32,
+        first: i64,
+        masses: Vec<f64>,
+        infinite: f64,
+        tilt: f64,
+    ) -> Self {
         // Each probability is right to a few units in the last place.
         let (log_mass, slack, rounding) = (0.0, 4e-15, 0.0);
-        let mut grid = Self { side, tilt, scale, first, weights: masses, log_mass, infinite, slack, rounding };
+        let mut grid =
+            Self { side, tilt, scale, first, weights: masses, log_mass, infinite, slack, rounding };
         for k in 0..grid.weights.len() {
             if grid.weights[k] > 0.0 {
                 grid.weights[k] = (grid.weights[k].ln() + tilt * grid.loss(k)).exp();
@@ -156,7 +164,8 @@ impl Grid {
                     Atom { index: index.div_euclid(2), offset: half as f64 * self.step(), mass }
                 });
                 let h = 2.0 * self.step();
-                let end = |k: usize| self.weights[k] + self.weights[k.abs_diff(1).min(self.weights.len() - 1)];
+                let end =
+                    |k: usize| self.weights[k] + self.weights[k.abs_diff(1).min(self.weights.len() - 1)];
                 (self.first, self.weights) = if end(0) > end(self.weights.len() - 1) {
                     merge(atoms, Sweep::Up, h, self.tilt)
                 } else {
@@ -270,7 +279,11 @@ pub(super) fn merge(atoms: impl Iterator<Item = Atom>, sweep: Sweep, h: f64, til
     let near: [(f64, f64); 9] = std::array::from_fn(|k| factors(0.5 * h * (k as f64 - 4.0)));
     let factors = |distance: f64| {
         let halves = 2.0 * distance / h + 4.0;
-        if (0.0..=8.0).contains(&halves) && halves.fract() == 0.0 { near[halves as usize] } else { factors(distance) }
+        if (0.0..=8.0).contains(&halves) && halves.fract() == 0.0 {
+            near[halves as usize]
+        } else {
+            factors(distance)
+        }
     };
     let mut atoms = atoms.filter(|atom| atom.mass > 0.0);
     let mut next = atoms.next();
@@ -374,7 +387,10 @@ mod tests {
                         Side::Lower => assert!(coarse <= exact + slack, "{tilt} {epsilon}: {coarse} {exact}"),
                     }
                     if (0.0..2.0).contains(&epsilon) {
-                        assert!((coarse / exact - 1.0).abs() < 0.05, "{side:?} {tilt} {epsilon}: {coarse} {exact}");
+                        assert!(
+                            (coarse / exact - 1.0).abs() < 0.05,
+                            "{side:?} {tilt} {epsilon}: {coarse} {exact}"
+                        );
                     }
                 }
             }
@@ -416,7 +432,11 @@ mod tests {
     fn merged_atoms_are_dominated() {
         let masses = [0.1, 0.25, 0.3, 0.2, 0.15];
         for offset in [0.0, 0.03, 0.08] {
-            let atoms = masses.iter().enumerate().map(|(k, &mass)| Atom { index: k as i64 / 2, offset: offset + 0.05 * (k % 2) as f64, mass });
+            let atoms = masses.iter().enumerate().map(|(k, &mass)| Atom {
+                index: k as i64 / 2,
+                offset: offset + 0.05 * (k % 2) as f64,
+                mass,
+            });
             let plain: Vec<(f64, f64)> =
                 atoms.clone().map(|atom| (0.1 * atom.index as f64 + atom.offset, atom.mass)).collect();
             let up = merge(atoms.clone(), Sweep::Up, 0.1, 0.0);

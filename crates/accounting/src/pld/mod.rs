@@ -157,7 +157,9 @@ fn pairs(releases: &[(Release, u64)], adjacency: Adjacency) -> Result<Vec<(Pair,
             }
             _ if sampling.is_whole() => Pair::Poisson { base, rate: 1.0 },
             (Sampling::Fixed { .. }, _) => Pair::Fixed { base, rate },
-            (_, Base::Gaussian { sigma }) if adjacency == Adjacency::ReplaceOne => Pair::Substitution { sigma, rate },
+            (_, Base::Gaussian { sigma }) if adjacency == Adjacency::ReplaceOne => {
+                Pair::Substitution { sigma, rate }
+            }
             _ if adjacency == Adjacency::ReplaceOne => {
                 return Err(Error::Unsupported {
                     method: Method::Pld,
@@ -171,7 +173,8 @@ fn pairs(releases: &[(Release, u64)], adjacency: Adjacency) -> Result<Vec<(Pair,
         parts.push((pair, times));
     }
     if precision > 0.0 {
-        parts.push((Pair::Poisson { base: Base::Gaussian { sigma: precision.sqrt().recip() }, rate: 1.0 }, 1));
+        parts
+            .push((Pair::Poisson { base: Base::Gaussian { sigma: precision.sqrt().recip() }, rate: 1.0 }, 1));
     }
     Ok(parts)
 }
@@ -208,7 +211,8 @@ fn on_grid(parts: &[(Pair, u64)], query: Query, share: f64, points: usize) -> Br
     let directions: &[Direction] =
         if symmetric { &[Direction::Remove] } else { &[Direction::Remove, Direction::Add] };
     // The guarantee must hold in both directions; that it cannot be better needs only the worse one.
-    let runs: Vec<Run> = directions.iter().map(|&direction| Run::new(parts, query, share, points, direction)).collect();
+    let runs: Vec<Run> =
+        directions.iter().map(|&direction| Run::new(parts, query, share, points, direction)).collect();
     let uppers: Vec<f64> = runs.iter().map(|run| run.bound(Side::Upper)).collect();
     let worst = if uppers.last() > uppers.first() { runs.len() - 1 } else { 0 };
     let lower = runs[worst].bound(Side::Lower);

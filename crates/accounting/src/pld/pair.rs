@@ -391,7 +391,8 @@ mod tests {
     fn bins_add_up_to_the_tails() {
         for pair in pairs() {
             let (bottom, top) = (1e-9, 3.0);
-            let edges: Vec<f64> = (0..=300).map(|i| bottom + (top - bottom) * (f64::from(i) / 300.0).powi(6)).collect();
+            let edges: Vec<f64> =
+                (0..=300).map(|i| bottom + (top - bottom) * (f64::from(i) / 300.0).powi(6)).collect();
             let (mut p, mut q) = (0.0, 0.0);
             for edge in edges.windows(2) {
                 let bin = pair.bin(edge[0], edge[1]);
@@ -399,7 +400,10 @@ mod tests {
                 p += edge[0].exp() * bin.mass + bin.rise;
                 let p_from_above = edge[1].exp() * bin.mass - bin.fall;
                 let p_from_below = edge[0].exp() * bin.mass + bin.rise;
-                assert!((p_from_above - p_from_below).abs() <= 1e-12 * p_from_below + 1e-18, "{pair:?} {edge:?}");
+                assert!(
+                    (p_from_above - p_from_below).abs() <= 1e-12 * p_from_below + 1e-18,
+                    "{pair:?} {edge:?}"
+                );
             }
             let ((p0, q0), (p1, q1)) = (pair.tails(bottom), pair.tails(top));
             assert!((p - (p0 - p1)).abs() < 1e-11, "{pair:?}: {p} {}", p0 - p1);

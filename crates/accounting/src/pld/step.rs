@@ -12,8 +12,8 @@
 //!    \;\preceq\; (F+R)^T \;\preceq\; a^{k_0} F^{T-k_0} (1+\tilde R)^T ,$$
 //! the bulk on a fine grid and the jumps on a coarse one, each composed by itself.
 
-use super::grid::{Atom, Grid, Side, Sweep, merge};
 use super::compose::Precision;
+use super::grid::{Atom, Grid, Side, Sweep, merge};
 use super::pair::{Bin, Pair};
 
 /// In which direction the pair is read: the data set with the record against the one without, or the reverse.
@@ -177,7 +177,7 @@ impl Step {
             jumping += if self.is_jump(loss, threshold) { weight } else { 0.0 };
         }
         let expected = (times as f64 * jumping / all).max(1.0);
-        let scale = scale_of(precision.step(top, tilt, expected).min(threshold));
+        let scale = scale_of(precision.step(top, tilt, expected));
         let h = (-scale as f64).exp2();
         let boundary = (threshold / h).ceil() as i64;
         let threshold = boundary as f64 * h;
@@ -192,8 +192,9 @@ impl Step {
         let lowest = if self.has_two_tails() { bottom.max(-threshold) } else { bottom };
         let width = precision.step(threshold - lowest, tilt, times as f64);
         let bulk = Self::cut(self.pair, self.direction, width, lowest, threshold).bulk(side, tilt);
-        // What the doubt about the number of jumps costs.
-        if most >= times || 0.5 * (tilt + 1.0) * (most - least) as f64 * bulk.variance() > precision.allowance {
+        // What the doubt about the number of jumps costs, against one grid for all.
+        let doubt = 0.5 * (tilt + 1.0) * (most - least) as f64 * bulk.variance();
+        if most >= times || doubt > precision.cost(top - bottom, tilt, times as f64) {
             return None;
         }
         let count = if side == Side::Upper { least } else { most };
@@ -312,10 +313,10 @@ impl Step {
         }
         // Positive losses, and their mirror image.
         let mut masses = vec![0.0; (2 * last + 1) as usize];
-        for k in 0..=n {
+        for (k, mirrored) in q.iter().enumerate() {
             let index = self.first + k as i64;
             masses[(last + index) as usize] += p(k);
-            masses[(last - index) as usize] += q[k];
+            masses[(last - index) as usize] += mirrored;
         }
         masses[last as usize] += silent;
         (-last, masses)
@@ -329,7 +330,8 @@ impl Step {
         let merged = |k: usize, mirrored: bool| {
             let bin = self.bins[k];
             let edge = self.edge(k).exp();
-            let offset = if bin.mass > 0.0 { (bin.rise / (edge * bin.mass)).ln_1p().clamp(0.0, h) } else { 0.0 };
+            let offset =
+                if bin.mass > 0.0 { (bin.rise / (edge * bin.mass)).ln_1p().clamp(0.0, h) } else { 0.0 };
             let index = self.first + k as i64;
             if mirrored {
                 Atom { index: -index - 1, offset: h - offset, mass: bin.mass }

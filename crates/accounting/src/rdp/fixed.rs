@@ -154,27 +154,27 @@ fn log_even_moments(sigma: f64, highest: usize) -> Vec<f64> {
     let zero = (((0.5 / sigma) / STEP).ceil() as i64 - left) as usize;
     let mut peaks = [zero.saturating_sub(1), zero.min(nodes.len() - 1)];
     let rest = (1..=highest.div_ceil(2)).map(|k| {
-            let power = 2.0 * k as f64;
-            let log_term = |i: usize| power * nodes[i].0 + nodes[i].1;
-            // The peaks move outwards as the power grows.
-            while peaks[0] > 0 && log_term(peaks[0] - 1) >= log_term(peaks[0]) {
-                peaks[0] -= 1;
-            }
-            while peaks[1] + 1 < nodes.len() && log_term(peaks[1] + 1) >= log_term(peaks[1]) {
-                peaks[1] += 1;
-            }
-            let top = log_term(peaks[0]).max(log_term(peaks[1]));
-            let gather = |indices: &mut dyn Iterator<Item = usize>| {
-                let terms = indices.map(|i| (log_term(i) - top).exp());
-                terms.take_while(|&term| term > 1e-18).sum::<f64>()
-            };
-            let [a, b] = peaks;
-            let sum = gather(&mut (0..=a).rev())
-                + gather(&mut (a + 1..zero))
-                + gather(&mut (zero..b).rev())
-                + gather(&mut (b..nodes.len()));
-            top + sum.ln() + STEP.ln() - LN_SQRT_2PI
-        });
+        let power = 2.0 * k as f64;
+        let log_term = |i: usize| power * nodes[i].0 + nodes[i].1;
+        // The peaks move outwards as the power grows.
+        while peaks[0] > 0 && log_term(peaks[0] - 1) >= log_term(peaks[0]) {
+            peaks[0] -= 1;
+        }
+        while peaks[1] + 1 < nodes.len() && log_term(peaks[1] + 1) >= log_term(peaks[1]) {
+            peaks[1] += 1;
+        }
+        let top = log_term(peaks[0]).max(log_term(peaks[1]));
+        let gather = |indices: &mut dyn Iterator<Item = usize>| {
+            let terms = indices.map(|i| (log_term(i) - top).exp());
+            terms.take_while(|&term| term > 1e-18).sum::<f64>()
+        };
+        let [a, b] = peaks;
+        let sum = gather(&mut (0..=a).rev())
+            + gather(&mut (a + 1..zero))
+            + gather(&mut (zero..b).rev())
+            + gather(&mut (b..nodes.len()));
+        top + sum.ln() + STEP.ln() - LN_SQRT_2PI
+    });
     std::iter::once(0.0).chain(rest).collect()
 }
 

@@ -12,10 +12,10 @@ mod poisson;
 pub use fixed::{FixedSize, Theorem};
 pub use poisson::poisson_gaussian;
 
+use crate::Method;
 use crate::error::{Error, check, check_delta};
 use crate::event::{Adjacency, Event, Mechanism, Release, Sampling};
 use crate::root::minimum;
-use crate::Method;
 
 /// How a bound $\varepsilon(\alpha)$ becomes an $(\varepsilon, \delta)$ guarantee.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,7 +72,8 @@ impl Curve {
     /// The best $\varepsilon$ at `delta` over the orders, and the order that gives it.
     pub fn epsilon(&self, delta: f64, conversion: Conversion) -> Result<(f64, f64), Error> {
         check_delta(delta)?;
-        let candidates = self.points.iter().map(|&(order, rdp)| (conversion.epsilon(order, rdp, delta), order));
+        let candidates =
+            self.points.iter().map(|&(order, rdp)| (conversion.epsilon(order, rdp, delta), order));
         Ok(candidates.min_by(|a, b| a.0.total_cmp(&b.0)).expect("a curve has at least one point"))
     }
 
@@ -83,12 +84,12 @@ impl Curve {
     }
 }
 
-/// The orders used unless told otherwise: every tenth up to 11, every integer up to 256, then sparser to 65,536, so
+/// The orders used unless told otherwise: every tenth up to 11, every integer up to 256, then sparser to 4,096, so
 /// that neither a large nor a tiny epsilon runs off the grid.
 pub fn default_orders() -> Vec<f64> {
     let fine = (11..110).map(|tenths| f64::from(tenths) / 10.0);
     let integers = (11..=256).map(f64::from);
-    let sparse = (1..=32).map(|k| (256.0 * 2f64.powf(f64::from(k) / 4.0)).round());
+    let sparse = (1..=16).map(|k| (256.0 * 2f64.powf(f64::from(k) / 4.0)).round());
     [1.01, 1.02, 1.05].into_iter().chain(fine).chain(integers).chain(sparse).collect()
 }
 
@@ -98,7 +99,12 @@ pub fn default_integer_orders() -> Vec<f64> {
 }
 
 /// Which bound on fixed-size sampling an accountant takes; all other samplers have one curve.
-pub(crate) fn curve(event: &Event, adjacency: Adjacency, orders: &[f64], theorem: Theorem) -> Result<Curve, Error> {
+pub(crate) fn curve(
+    event: &Event,
+    adjacency: Adjacency,
+    orders: &[f64],
+    theorem: Theorem,
+) -> Result<Curve, Error> {
     let mut total = vec![0.0; orders.len()];
     for (release, times) in event.releases()? {
         let bounds = release_curve(release, adjacency, orders, theorem)?;
@@ -121,9 +127,8 @@ fn release_curve(
     orders: &[f64],
     theorem: Theorem,
 ) -> Result<Vec<f64>, Error> {
-    let unsupported = |what, hint| {
-        Err(Error::Unsupported { method: Method::from(theorem), what, adjacency, hint })
-    };
+    let unsupported =
+        |what, hint| Err(Error::Unsupported { method: Method::from(theorem), what, adjacency, hint });
     let Release { mechanism, sampling } = release;
     check_pairing(sampling, adjacency, Method::from(theorem))?;
     let plain = |order: f64| mechanism_rdp(mechanism, order);
@@ -258,8 +263,10 @@ mod tests {
     fn improved_conversion_is_never_worse() {
         for order in [1.1, 2.0, 17.0, 300.0] {
             for delta in [1e-2, 1e-5, 1e-12] {
-                let (new, old) =
-                    (Conversion::Improved.epsilon(order, 0.7, delta), Conversion::Classic.epsilon(order, 0.7, delta));
+                let (new, old) = (
+                    Conversion::Improved.epsilon(order, 0.7, delta),
+                    Conversion::Classic.epsilon(order, 0.7, delta),
+                );
                 assert!(new <= old);
             }
         }
@@ -288,7 +295,10 @@ mod tests {
                 assert!(laplace(order, 1.0 / epsilon) <= epsilon * (1.0 + 1e-12), "{order} {epsilon}");
                 assert!(pure(order, epsilon) <= epsilon);
                 let range = bounded_range(order, epsilon);
-                assert!(range >= 0.0 && range <= pure(order, epsilon) * (1.0 + 1e-9), "{order} {epsilon} {range}");
+                assert!(
+                    range >= 0.0 && range <= pure(order, epsilon) * (1.0 + 1e-9),
+                    "{order} {epsilon} {range}"
+                );
             }
         }
     }

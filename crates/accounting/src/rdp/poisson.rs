@@ -37,7 +37,7 @@ pub fn poisson_gaussian(order: f64, rate: f64, noise_multiplier: f64) -> Result<
 }
 
 /// Above this order the integral takes fewer evaluations than the sum has terms.
-const INTEGER_LIMIT: f64 = 2048.0;
+const INTEGER_LIMIT: f64 = 4096.0;
 
 /// $\ln(A_\alpha - 1)$ for an integer order.
 fn log_excess_integer(order: f64, rate: f64, sigma: f64) -> f64 {

@@ -1,0 +1,141 @@
+//! How fast the accountant is, and, beside its peers, how many times faster at the same tightness.
+//!
+//! `cargo xtask bench accounting --peers` installs the peers and names their Python in `RETICENT_PEERS_PYTHON`.
+//! Medians of five; the peers report CPU seconds of one thread, ours are wall seconds of one thread.
+
+#![allow(clippy::print_stdout, reason = "a bench reports")]
+
+use std::collections::HashMap;
+use std::hint::black_box;
+use std::process::Command;
+use std::time::Instant;
+
+use reticent_accounting::pld::PldAccountant;
+use reticent_accounting::rdp::{Conversion, Curve, FixedSize, Theorem};
+use reticent_accounting::{Adjacency, Event, Mechanism, Method, Sampling, account, calibrate};
+
+const DELTA: f64 = 1e-5;
+const STEPS: u64 = 100_000;
+
+fn poisson(sigma: f64) -> Event {
+    Event::gaussian(sigma, Sampling::Poisson { rate: 0.001 }).repeat(STEPS)
+}
+
+/// The median of five, after one to warm up: seconds and the answer.
+fn measure<T>(mut call: impl FnMut() -> T) -> (f64, T) {
+    call();
+    let mut runs: Vec<(f64, T)> = (0..5)
+        .map(|_| {
+            let start = Instant::now();
+            let value = black_box(call());
+            (start.elapsed().as_secs_f64(), value)
+        })
+        .collect();
+    runs.sort_by(|a, b| a.0.total_cmp(&b.0));
+    runs.swap_remove(2)
+}
+
+fn main() {
+    let rdp = measure(|| {
+        let mechanism = Mechanism::Gaussian { noise_multiplier: 1.5 };
+        let bound = FixedSize::new(mechanism, 0.001, Theorem::TwentySeven, 256).unwrap();
+        let points = (2..=256).map(|order| (f64::from(order), STEPS as f64 * bound.rdp(f64::from(order))));
+        Curve::new(points.collect()).unwrap().epsilon(DELTA, Conversion::Improved).unwrap().0
+    });
+    println!("rdp fixed, orders 2..256      {:>9.3} ms  epsilon {:.6}", rdp.0 * 1e3, rdp.1);
+    let brackets = [("quick", 0.1), ("default", 0.01), ("narrow", 1e-4)].map(|(name, tolerance)| {
+        let accountant = PldAccountant::with_tolerance(tolerance).unwrap();
+        let pld = measure(|| accountant.epsilon(&poisson(1.5), Adjacency::AddRemove, DELTA).unwrap());
+        let (lower, upper) = (pld.1.lower, pld.1.upper);
+        println!("pld poisson, {name:<8}         {:>9.3} ms  epsilon [{lower:.6}, {upper:.6}]", pld.0 * 1e3);
+        pld
+    });
+    let sigma = measure(|| {
+        calibrate::noise_multiplier(poisson, Adjacency::AddRemove, 1.0, DELTA, Method::Pld).unwrap()
+    });
+    println!("pld calibration               {:>9.3} ms  noise multiplier {:.6}", sigma.0 * 1e3, sigma.1);
+    for steps in [1_000, 1_000_000, 100_000_000] {
+        let event = Event::gaussian(1.0, Sampling::Poisson { rate: 1e-6 }).repeat(steps);
+        let pld = measure(|| account(&event, Adjacency::AddRemove, DELTA, Method::Pld).unwrap().epsilon);
+        println!("pld poisson, {steps:>11} steps {:>9.3} ms  epsilon {:.6}", pld.0 * 1e3, pld.1.upper);
+    }
+    let Some(python) = std::env::var_os("RETICENT_PEERS_PYTHON") else { return };
+
+    println!("\npeers");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/peers.py");
+    let output = Command::new(python).arg(script).env("OMP_NUM_THREADS", "1").output().expect("Python runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut peers: HashMap<String, (f64, f64)> = HashMap::new();
+    for line in String::from_utf8(output.stdout).expect("the peers print UTF-8").lines() {
+        let Ok(record) = serde_json::from_str::<serde_json::Value>(line) else { continue };
+        let (name, value) = (record["name"].as_str().unwrap().to_owned(), record["value"].as_f64().unwrap());
+        let seconds = record["seconds"].as_f64().unwrap();
+        println!("{name:<44} {:>10.2} ms  {value:.6}", seconds * 1e3);
+        peers.insert(name, (seconds, value));
+    }
+    println!();
+    let [quick, default, narrow] = brackets;
+    let ratio = |claim: &str, wanted: f64, peer: &str, ours: f64, tight: bool| {
+        let times = peers[peer].0 / ours;
+        let verdict = if times >= wanted && tight { "met" } else { "MISSED" };
+        let tightness = if tight { "at least as tight" } else { "looser" };
+        println!("{claim:<28} {times:>8.1} x  (wanted {wanted} x, {tightness}: {verdict})");
+    };
+    let peer = |name: &str| peers[name].1;
+    ratio(
+        "rdp, default orders",
+        100.0,
+        "rdp fixed: dp-accounting, default orders",
+        rdp.0,
+        rdp.1 <= peer("rdp fixed: dp-accounting, default orders") + 1e-6,
+    );
+    ratio(
+        "rdp, orders 2..256",
+        100.0,
+        "rdp fixed: dp-accounting, orders 2..256",
+        rdp.0,
+        rdp.1 <= peer("rdp fixed: dp-accounting, orders 2..256") + 1e-6,
+    );
+    ratio(
+        "rdp, autodp",
+        100.0,
+        "rdp fixed: autodp, theorem 9",
+        rdp.0,
+        rdp.1 <= peer("rdp fixed: autodp, theorem 9"),
+    );
+    ratio(
+        "pld, step 1e-4",
+        10.0,
+        "pld poisson: dp-accounting, step 1e-4",
+        quick.0,
+        quick.1.upper <= peer("pld poisson: dp-accounting, step 1e-4"),
+    );
+    ratio(
+        "pld, step 1e-5",
+        10.0,
+        "pld poisson: dp-accounting, step 1e-5",
+        narrow.0,
+        narrow.1.upper <= peer("pld poisson: dp-accounting, step 1e-5"),
+    );
+    ratio(
+        "pld default, step 1e-5",
+        10.0,
+        "pld poisson: dp-accounting, step 1e-5",
+        default.0,
+        default.1.upper <= peer("pld poisson: dp-accounting, step 1e-5") + 1e-5,
+    );
+    ratio(
+        "pld calibration",
+        20.0,
+        "calibration: dp-accounting pld, step 1e-4",
+        sigma.0,
+        sigma.1 <= peer("calibration: dp-accounting pld, step 1e-4"),
+    );
+    ratio(
+        "calibration, autodp",
+        20.0,
+        "calibration: autodp",
+        sigma.0,
+        sigma.1 <= peer("calibration: autodp"),
+    );
+}
