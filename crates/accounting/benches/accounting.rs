@@ -1,7 +1,7 @@
 //! How fast the accountant is, and, beside its peers, how many times faster at the same tightness.
 //!
 //! `cargo xtask bench accounting --peers` installs the peers and names their Python in `RETICENT_PEERS_PYTHON`.
-//! Medians of five; the peers report CPU seconds of one thread, ours are wall seconds of one thread.
+//! Medians of five, in CPU seconds of one thread on both sides (wall seconds where the system does not tell them).
 
 #![allow(clippy::print_stdout, reason = "a bench reports")]
 
@@ -10,7 +10,7 @@ use std::hint::black_box;
 use std::process::Command;
 use std::time::Instant;
 
-use reticent_accounting::pld::PldAccountant;
+use reticent_accounting::pld::{Bracket, PldAccountant};
 use reticent_accounting::rdp::{Conversion, Curve, FixedSize, Theorem};
 use reticent_accounting::{Adjacency, Event, Mechanism, Method, Sampling, account, calibrate};
 
@@ -26,13 +26,21 @@ fn measure<T>(mut call: impl FnMut() -> T) -> (f64, T) {
     call();
     let mut runs: Vec<(f64, T)> = (0..5)
         .map(|_| {
-            let start = Instant::now();
+            let (start, wall) = (cpu_seconds(), Instant::now());
             let value = black_box(call());
-            (start.elapsed().as_secs_f64(), value)
+            let elapsed =
+                cpu_seconds().zip(start).map_or(wall.elapsed().as_secs_f64(), |(end, start)| end - start);
+            (elapsed, value)
         })
         .collect();
     runs.sort_by(|a, b| a.0.total_cmp(&b.0));
     runs.swap_remove(2)
+}
+
+/// What this thread has run for, on Linux.
+fn cpu_seconds() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split(' ').next()?.parse::<f64>().ok().map(|nanoseconds| nanoseconds * 1e-9)
 }
 
 fn main() {
@@ -43,17 +51,22 @@ fn main() {
         Curve::new(points.collect()).unwrap().epsilon(DELTA, Conversion::Improved).unwrap().0
     });
     println!("rdp fixed, orders 2..256      {:>9.3} ms  epsilon {:.6}", rdp.0 * 1e3, rdp.1);
-    let brackets = [("quick", 0.1), ("default", 0.01), ("narrow", 1e-4)].map(|(name, tolerance)| {
+    let brackets = [("quick", 0.3), ("default", 0.01), ("narrow", 1e-3)].map(|(name, tolerance)| {
         let accountant = PldAccountant::with_tolerance(tolerance).unwrap();
         let pld = measure(|| accountant.epsilon(&poisson(1.5), Adjacency::AddRemove, DELTA).unwrap());
         let (lower, upper) = (pld.1.lower, pld.1.upper);
         println!("pld poisson, {name:<8}         {:>9.3} ms  epsilon [{lower:.6}, {upper:.6}]", pld.0 * 1e3);
         pld
     });
-    let sigma = measure(|| {
-        calibrate::noise_multiplier(poisson, Adjacency::AddRemove, 1.0, DELTA, Method::Pld).unwrap()
+    let [rough_sigma, sigma] = [("quick", 0.3), ("default", 0.01)].map(|(name, tolerance)| {
+        let pld = PldAccountant::with_tolerance(tolerance).unwrap();
+        let sigma = measure(|| {
+            calibrate::noise_multiplier_by(poisson, Adjacency::AddRemove, 1.0, DELTA, Method::Pld, pld)
+                .unwrap()
+        });
+        println!("pld calibration, {name:<8}     {:>9.3} ms  noise multiplier {:.6}", sigma.0 * 1e3, sigma.1);
+        sigma
     });
-    println!("pld calibration               {:>9.3} ms  noise multiplier {:.6}", sigma.0 * 1e3, sigma.1);
     for steps in [1_000, 1_000_000, 100_000_000] {
         let event = Event::gaussian(1.0, Sampling::Poisson { rate: 1e-6 }).repeat(steps);
         let pld = measure(|| account(&event, Adjacency::AddRemove, DELTA, Method::Pld).unwrap().epsilon);
@@ -75,67 +88,23 @@ fn main() {
     }
     println!();
     let [quick, default, narrow] = brackets;
-    let ratio = |claim: &str, wanted: f64, peer: &str, ours: f64, tight: bool| {
-        let times = peers[peer].0 / ours;
+    // A peer's answer may be undercut; being above it by less than a millionth is rounding.
+    let ratio = |claim: &str, wanted: f64, peer: &str, (seconds, ours): (f64, f64)| {
+        let (peer_seconds, theirs) = peers[peer];
+        let times = peer_seconds / seconds;
+        let tight = ours <= theirs * (1.0 + 1e-6);
         let verdict = if times >= wanted && tight { "met" } else { "MISSED" };
         let tightness = if tight { "at least as tight" } else { "looser" };
         println!("{claim:<28} {times:>8.1} x  (wanted {wanted} x, {tightness}: {verdict})");
     };
-    let peer = |name: &str| peers[name].1;
-    ratio(
-        "rdp, default orders",
-        100.0,
-        "rdp fixed: dp-accounting, default orders",
-        rdp.0,
-        rdp.1 <= peer("rdp fixed: dp-accounting, default orders") + 1e-6,
-    );
-    ratio(
-        "rdp, orders 2..256",
-        100.0,
-        "rdp fixed: dp-accounting, orders 2..256",
-        rdp.0,
-        rdp.1 <= peer("rdp fixed: dp-accounting, orders 2..256") + 1e-6,
-    );
-    ratio(
-        "rdp, autodp",
-        100.0,
-        "rdp fixed: autodp, theorem 9",
-        rdp.0,
-        rdp.1 <= peer("rdp fixed: autodp, theorem 9"),
-    );
-    ratio(
-        "pld, step 1e-4",
-        10.0,
-        "pld poisson: dp-accounting, step 1e-4",
-        quick.0,
-        quick.1.upper <= peer("pld poisson: dp-accounting, step 1e-4"),
-    );
-    ratio(
-        "pld, step 1e-5",
-        10.0,
-        "pld poisson: dp-accounting, step 1e-5",
-        narrow.0,
-        narrow.1.upper <= peer("pld poisson: dp-accounting, step 1e-5"),
-    );
-    ratio(
-        "pld default, step 1e-5",
-        10.0,
-        "pld poisson: dp-accounting, step 1e-5",
-        default.0,
-        default.1.upper <= peer("pld poisson: dp-accounting, step 1e-5") + 1e-5,
-    );
-    ratio(
-        "pld calibration",
-        20.0,
-        "calibration: dp-accounting pld, step 1e-4",
-        sigma.0,
-        sigma.1 <= peer("calibration: dp-accounting pld, step 1e-4"),
-    );
-    ratio(
-        "calibration, autodp",
-        20.0,
-        "calibration: autodp",
-        sigma.0,
-        sigma.1 <= peer("calibration: autodp"),
-    );
+    let upper = |(seconds, bracket): (f64, Bracket)| (seconds, bracket.upper);
+    ratio("rdp, default orders", 100.0, "rdp fixed: dp-accounting, default orders", rdp);
+    ratio("rdp, orders 2..256", 100.0, "rdp fixed: dp-accounting, orders 2..256", rdp);
+    ratio("rdp, autodp", 100.0, "rdp fixed: autodp, theorem 9", rdp);
+    ratio("pld quick, step 1e-4", 10.0, "pld poisson: dp-accounting, step 1e-4", upper(quick));
+    ratio("pld default, step 1e-5", 10.0, "pld poisson: dp-accounting, step 1e-5", upper(default));
+    ratio("pld narrow, step 1e-5", 10.0, "pld poisson: dp-accounting, step 1e-5", upper(narrow));
+    ratio("calibration quick", 20.0, "calibration: dp-accounting pld, step 1e-4", rough_sigma);
+    ratio("calibration default", 20.0, "calibration: dp-accounting pld, step 1e-4", sigma);
+    ratio("calibration, autodp", 20.0, "calibration: autodp", rough_sigma);
 }

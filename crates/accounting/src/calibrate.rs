@@ -16,13 +16,26 @@ const LARGEST: f64 = 1e9;
 
 /// The smallest noise multiplier (to a relative $10^{-6}$) for which `event` costs at most `epsilon` at `delta`.
 ///
-/// The answer meets the target: `account` on it reports at most `epsilon`.
+/// The answer meets the target: [`account`] on it reports at most `epsilon`.
 pub fn noise_multiplier(
     event: impl Fn(f64) -> Event,
     adjacency: Adjacency,
     epsilon: f64,
     delta: f64,
     method: Method,
+) -> Result<f64, Error> {
+    noise_multiplier_by(event, adjacency, epsilon, delta, method, PldAccountant::default())
+}
+
+/// [`noise_multiplier`], with the tightness of `pld` where that accountant is used: quicker with a wider tolerance, at
+/// the price of a little more noise.
+pub fn noise_multiplier_by(
+    event: impl Fn(f64) -> Event,
+    adjacency: Adjacency,
+    epsilon: f64,
+    delta: f64,
+    method: Method,
+    pld: PldAccountant,
 ) -> Result<f64, Error> {
     check_epsilon(epsilon)?;
     check_delta(delta)?;
@@ -32,7 +45,7 @@ pub fn noise_multiplier(
         Search { event: &event, adjacency, epsilon, delta, method, pld: PldAccountant::with_tolerance(0.5)? };
     let near = rough.smallest(guess, 0.5, 1e-3)?;
     // From there a few steps of the precise accountant are enough.
-    let precise = Search { pld: PldAccountant::default(), ..rough };
+    let precise = Search { pld, ..rough };
     precise.smallest(near, 2e-3, TOLERANCE)
 }
 

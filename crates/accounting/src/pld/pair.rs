@@ -163,11 +163,14 @@ fn gaussian_bin(sigma: f64, ea: f64, eb: f64) -> Bin {
     let change = (zb - za) * (1.0 / sigma).max(za.abs()).max(zb.abs()).max(1.0);
     if (zb - za) * (1.0 / sigma).max(1.0) <= 0.75 {
         let mut bin = Bin::default();
+        // E / ea - 1, from 0 to `widest` across the bin.
+        let widest = ((zb - za) / sigma).exp_m1();
         for (z, w) in Rule::short(change).on(za, zb) {
             let weight = w * density(z);
+            let above = ((z - za) / sigma).exp_m1();
             bin.mass += weight;
-            bin.rise += weight * ea * ((z - za) / sigma).exp_m1();
-            bin.fall -= weight * eb * ((z - zb) / sigma).exp_m1();
+            bin.rise += weight * ea * above;
+            bin.fall += weight * ea * (widest - above);
         }
         return bin;
     }

@@ -190,7 +190,7 @@ impl Step {
         let mean = times as f64 * (1.0 - jumps.weights[(-jumps.first) as usize]);
         let (least, most) = likely_counts(mean);
         let lowest = if self.has_two_tails() { bottom.max(-threshold) } else { bottom };
-        let width = precision.step(threshold - lowest, tilt, times as f64);
+        let width = precision.step(threshold - lowest, tilt, times as f64).min(h);
         let bulk = Self::cut(self.pair, self.direction, width, lowest, threshold).bulk(side, tilt);
         // What the doubt about the number of jumps costs, against one grid for all.
         let doubt = 0.5 * (tilt + 1.0) * (most - least) as f64 * bulk.variance();

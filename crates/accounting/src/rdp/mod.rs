@@ -1,7 +1,7 @@
 //! Renyi differential privacy: a curve $\alpha \mapsto \varepsilon(\alpha)$ that adds up under composition.
 //!
-//! The curves are in this module and its children; [`curve`] evaluates the curve of an event on a grid of orders,
-//! [`Conversion`] turns it into $(\varepsilon, \delta)$.
+//! The curves are functions of the order; a [`Curve`] is one on a grid of orders, and a [`Conversion`] turns it into
+//! $(\varepsilon, \delta)$.
 //!
 //! # Citation
 //! I. Mironov. *Renyi Differential Privacy.* CSF 2017.

@@ -13,7 +13,7 @@ use crate::normal::LN_SQRT_2PI;
 /// $A_\alpha - 1$, as a sum or integral of non-negative terms, so nothing cancels:
 ///
 /// - integer $\alpha$: $\sum_{k\ge2}\binom{\alpha}{k}(1-q)^{\alpha-k}q^k\,(e^{k(k-1)/2\sigma^2}-1)$;
-/// - real $\alpha$: $E_Q[(1+y)^\alpha - 1 - \alpha y]$, since $E_Q[y]=0$, by the trapezoidal rule, whose error is
+/// - real $\alpha$: $E_Q[(1+y)^\alpha - 1 - \alpha y]$, since $E_Q\[y\]=0$, by the trapezoidal rule, whose error is
 ///   exponentially small for an analytic integrand.
 ///
 /// # Citation

@@ -1,0 +1,73 @@
+//! A durable privacy budget: reserve before the release, settle after it, never overspend.
+//!
+//! - A [`Ledger`] is one file that any number of processes share.
+//! - A [`DataSet`] in it has an id, a fingerprint of its schema, an adjacency and a cap: the [`Amount`] of privacy,
+//!   (epsilon, delta), that may ever be spent on it.
+//! - A [`Request`] asks for the cost of a whole run up front. The ledger answers with a [`Reservation`], or with a
+//!   [`Refusal`] that says what is spent and what remains.
+//! - An [`Account`] is the balance of a data set, and its history is a list of [`Charge`]s.
+//!
+//! They meet in this order, each step on the disk before the next begins:
+//!
+//! ```text
+//!  reserve ----> start ----> first release ... last release ----> settle
+//!     |            |                                                |
+//!  charged      never                                          charged with
+//!  in full      refunded                                       what was spent
+//!     |
+//!     +--------> cancel (nothing was released: refunded)
+//! ```
+//!
+//! A run that dies on the way leaves its charge in full. So a crash can waste budget and can never overspend it.
+//!
+//! ```
+//! use reticent_ledger::{Amount, Ledger, LedgerError, Request};
+//!
+//! # let folder = tempfile::tempdir().unwrap();
+//! # let path = folder.path().join("budget.ledger");
+//! let mut ledger = Ledger::create(&path)?;
+//! ledger.add_data_set("trial", "5f1c", Amount::new(1.0, 1e-5), "replace-one")?;
+//!
+//! let request = Request {
+//!     amount: Amount::new(0.8, 1e-5),
+//!     schema_fingerprint: "5f1c".into(),
+//!     adjacency: "replace-one".into(),
+//!     purpose: "dose response, first look".into(),
+//!     plan_json: r#"{"engine": "sep", "releases": 20}"#.into(),
+//! };
+//! let reservation = ledger.reserve("trial", &request)?;
+//! ledger.start(&reservation)?;
+//! // ... the releases, which stopped early and cost less than planned ...
+//! ledger.settle(&reservation, Amount::new(0.6, 5e-6), r#"{"releases": 15}"#)?;
+//!
+//! assert_eq!(ledger.account("trial")?.remaining, Amount::new(0.4, 5e-6));
+//! assert!(matches!(ledger.reserve("trial", &request), Err(LedgerError::Refused(_))));
+//! # Ok::<(), LedgerError>(())
+//! ```
+//!
+//! # What the numbers mean
+//!
+//! Charges add up by basic composition: the epsilons and the deltas of all runs on a data set are summed. The sums are
+//! exact, in whole units of 1e-12 for epsilon and 1e-18 for delta; a charge is rounded up to a whole unit and a cap down
+//! (see [`Amount`]). An `f64` is read as the decimal it prints as, so ten requests of `0.1` exactly fill a cap of `1`.
+//!
+//! # What is in the file
+//!
+//! A SQLite database with a write-ahead log, synchronised to the disk on every commit. It holds nothing about the
+//! records: ids, fingerprints of schemas, amounts, and the plans and receipts the caller passes in, which must be
+//! public.
+//!
+//! While a ledger is open, and after a crash, the newest charges are in a second file whose name ends in `-wal`. It
+//! belongs to the ledger: deleting it, or copying the ledger without it, forgets what was spent.
+
+mod account;
+mod amount;
+mod error;
+mod ledger;
+mod store;
+mod time;
+
+pub use account::{Account, Charge, Counts, DataSet, State};
+pub use amount::Amount;
+pub use error::{LedgerError, Refusal};
+pub use ledger::{Ledger, Request, Reservation};
