@@ -53,7 +53,7 @@ fn mechanism() -> impl Strategy<Value = Mechanism> {
 const ROUNDING: f64 = 1e-9;
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// No panic, no NaN, no negative epsilon, brackets the right way round, by any accountant.
     #[test]
@@ -142,10 +142,8 @@ proptest! {
     ) {
         let event = Event::gaussian(sigma, sampling).repeat(steps as u64);
         let bracket = |tolerance| PldAccountant::with_tolerance(tolerance).unwrap().epsilon(&event, adjacency, delta).unwrap();
-        let (wide, narrow) = (bracket(0.3), bracket(0.03));
-        // Both contain the truth, so they overlap; and each refinement of one search is inside the one before.
-        prop_assert!(wide.lower <= narrow.upper * (1.0 + ROUNDING) && narrow.lower <= wide.upper * (1.0 + ROUNDING), "{wide:?} {narrow:?}");
-        prop_assert!(narrow.width() <= wide.width() * (1.0 + ROUNDING) + 1e-12, "{wide:?} {narrow:?}");
+        let (wide, narrow) = (bracket(0.1), bracket(1e-3));
+        prop_assert!(wide.lower <= narrow.lower && narrow.upper <= wide.upper, "{wide:?} {narrow:?}");
     }
 
     /// The loss distribution of unsampled Gaussians is the closed form, and epsilon and delta are inverse.

@@ -12,6 +12,10 @@
 //!    \;\preceq\; (F+R)^T \;\preceq\; a^{k_0} F^{T-k_0} (1+\tilde R)^T ,$$
 //! the bulk on a fine grid and the jumps on a coarse one, each composed by itself.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
 use super::compose::Precision;
 use super::grid::{Atom, Grid, Side, Sweep, merge};
 use super::pair::{Bin, Pair};
@@ -47,8 +51,12 @@ pub(super) struct Step {
     direction: Direction,
     scale: i32,
     first: i64,
-    bins: Vec<Bin>,
+    bins: Rc<[Bin]>,
+    cuts: Rc<Cuts>,
 }
+
+/// Bins already cut, by scale, first and end: both sides want the same.
+type Cuts = RefCell<HashMap<(i32, i64, i64), Rc<[Bin]>>>;
 
 /// How many bins are enough to see where the mass is.
 const ROUGH: f64 = 512.0;
@@ -57,22 +65,24 @@ impl Step {
     /// Cuts the pair roughly, leaving no more than `tail` of probability beyond either end.
     pub(super) fn new(pair: Pair, direction: Direction, tail: f64) -> Self {
         let (bottom, top) = support(pair, direction, tail);
-        Self::cut(pair, direction, (top - bottom) / ROUGH, bottom, top)
+        let empty = Self { pair, direction, scale: 0, first: 0, bins: Rc::new([]), cuts: Rc::default() };
+        empty.cut((top - bottom) / ROUGH, bottom, top)
     }
 
-    /// Bins no wider than `width`.
-    fn cut(pair: Pair, direction: Direction, width: f64, bottom: f64, top: f64) -> Self {
+    /// The same pair in bins no wider than `width`.
+    fn cut(&self, width: f64, bottom: f64, top: f64) -> Self {
         let scale = scale_of(width);
         let h = (-scale as f64).exp2();
         let first = (bottom / h).floor() as i64;
         let end = ((top / h).ceil() as i64).max(first + 1);
-        Self::bins(pair, direction, scale, first, end)
+        self.bins(scale, first, end)
     }
 
-    fn bins(pair: Pair, direction: Direction, scale: i32, first: i64, end: i64) -> Self {
+    fn bins(&self, scale: i32, first: i64, end: i64) -> Self {
         let h = (-scale as f64).exp2();
-        let bins = (first..end).map(|i| pair.bin(h * i as f64, h * (i + 1) as f64)).collect();
-        Self { pair, direction, scale, first, bins }
+        let cut = || (first..end).map(|i| self.pair.bin(h * i as f64, h * (i + 1) as f64)).collect();
+        let bins = self.cuts.borrow_mut().entry((scale, first, end)).or_insert_with(cut).clone();
+        Self { scale, first, bins, cuts: self.cuts.clone(), ..*self }
     }
 
     fn step(&self) -> f64 {
@@ -134,7 +144,7 @@ impl Step {
         self.taken_apart(side, tilt, times, precision).unwrap_or_else(|| {
             let (bottom, top) = (self.edge(0), self.edge(self.bins.len()));
             let width = precision.step(top - bottom, tilt, times as f64);
-            let whole = Self::cut(self.pair, self.direction, width, bottom, top).whole(side, tilt);
+            let whole = self.cut(width, bottom, top).whole(side, tilt);
             Parts { grids: vec![(whole, times)], shift: 0.0, log_mass: 0.0, left_out: 0.0 }
         })
     }
@@ -191,7 +201,7 @@ impl Step {
         let (least, most) = likely_counts(mean);
         let lowest = if self.has_two_tails() { bottom.max(-threshold) } else { bottom };
         let width = precision.step(threshold - lowest, tilt, times as f64).min(h);
-        let bulk = Self::cut(self.pair, self.direction, width, lowest, threshold).bulk(side, tilt);
+        let bulk = self.cut(width, lowest, threshold).bulk(side, tilt);
         // What the doubt about the number of jumps costs, against one grid for all.
         let doubt = 0.5 * (tilt + 1.0) * (most - least) as f64 * bulk.variance();
         if most >= times || doubt > precision.cost(top - bottom, tilt, times as f64) {
@@ -229,7 +239,7 @@ impl Step {
     fn jumps(&self, side: Side, tilt: f64, scale: i32, boundary: i64, a: f64, shift: f64) -> Grid {
         let h = (-scale as f64).exp2();
         let slice = |from: i64, to: i64| {
-            let slice = Self::bins(self.pair, self.direction, scale, from, to);
+            let slice = self.bins(scale, from, to);
             match side {
                 Side::Upper => slice.upper(0.0),
                 Side::Lower => slice.lower(0.0),
