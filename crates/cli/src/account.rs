@@ -117,7 +117,16 @@ pub(crate) fn comparison(
 fn delta_at(args: &Args, epsilon: f64, times: u64) -> Result<String, Failure> {
     let event = args.event.release(args.noise_multiplier)?.repeat(times);
     let adjacency = args.event.adjacency();
-    let delta = account_delta(&event, adjacency, epsilon, args.event.accountant())?;
+    let asked = args.event.accountant();
+    let exact = (asked == Method::Auto)
+        .then(|| account_delta(&event, adjacency, epsilon, Method::Exact).ok())
+        .flatten();
+    let accountant = match (asked, exact) {
+        (Method::Auto, Some(_)) => Method::Exact,
+        (Method::Auto, None) => Method::Pld,
+        (named, _) => named,
+    };
+    let delta = account_delta(&event, adjacency, epsilon, accountant)?;
     if args.event.json {
         return Ok(json(&Record {
             epsilon,
@@ -125,7 +134,7 @@ fn delta_at(args: &Args, epsilon: f64, times: u64) -> Result<String, Failure> {
             delta: delta.upper,
             delta_lower: Some(delta.lower),
             noise_multiplier: args.noise_multiplier,
-            accountant: args.event.accountant(),
+            accountant,
             adjacency: adjacency.to_string(),
             mechanism: mechanism_name(args),
             sampling: args.event.record(times)?,

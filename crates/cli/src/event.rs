@@ -65,13 +65,22 @@ pub(crate) enum Scheme {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Neighbours {
+pub(crate) enum Neighbours {
     /// One record is exchanged for another.
     #[value(alias = "replace-one")]
     Replace,
     /// One record is added or removed.
     #[value(alias = "add/remove")]
     AddRemove,
+}
+
+impl Neighbours {
+    pub(crate) fn adjacency(self) -> Adjacency {
+        match self {
+            Self::Replace => Adjacency::ReplaceOne,
+            Self::AddRemove => Adjacency::AddRemove,
+        }
+    }
 }
 
 /// The sampler as it is printed.
@@ -86,11 +95,9 @@ pub(crate) enum SamplingRecord {
 
 impl EventArgs {
     pub(crate) fn adjacency(&self) -> Adjacency {
-        match (self.adjacency, self.sampling) {
-            (Some(Neighbours::Replace), _) => Adjacency::ReplaceOne,
-            (Some(Neighbours::AddRemove), _) | (None, Scheme::Poisson) => Adjacency::AddRemove,
-            (None, _) => Adjacency::ReplaceOne,
-        }
+        let usual =
+            if self.sampling == Scheme::Poisson { Neighbours::AddRemove } else { Neighbours::Replace };
+        self.adjacency.unwrap_or(usual).adjacency()
     }
 
     pub(crate) fn accountant(&self) -> Method {

@@ -6,6 +6,7 @@ mod account;
 mod calibrate;
 mod demo;
 mod event;
+mod ledger;
 mod output;
 
 use std::process::ExitCode;
@@ -26,6 +27,8 @@ enum Command {
     Account(account::Args),
     /// The noise, or the number of steps, that meets a target.
     Calibrate(calibrate::Args),
+    /// The budget of each data set, in one file.
+    Ledger(ledger::Args),
     /// Price a real release, by every accountant, and print the receipt.
     Demo,
 }
@@ -34,6 +37,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Account(args) => account::run(&args),
         Command::Calibrate(args) => calibrate::run(&args),
+        Command::Ledger(args) => ledger::run(&args),
         Command::Demo => demo::run(),
     };
     match result {

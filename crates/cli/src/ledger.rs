@@ -1,0 +1,176 @@
+//! `reticent ledger`
+
+use std::path::{Path, PathBuf};
+
+use clap::Subcommand;
+use reticent_ledger::{Amount, Charge, Ledger, LedgerError};
+
+use crate::event::Neighbours;
+use crate::output::{Failure, json, rounded_up, table};
+
+/// The budget of each data set, in one file.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Give a data set a budget; makes the file if there is none.
+    #[command(after_help = "\
+The cap can never be raised or moved: it is what may be spent on this data set, ever.
+
+Example:
+  reticent ledger init budget.ledger --data-set trial --epsilon 2 --delta 1e-5")]
+    Init {
+        /// The ledger.
+        file: PathBuf,
+        /// Your name for the data set.
+        #[arg(long)]
+        data_set: String,
+        /// The epsilon that may be spent in total.
+        #[arg(long, allow_negative_numbers = true)]
+        epsilon: f64,
+        /// The delta that may be spent in total.
+        #[arg(long, allow_negative_numbers = true)]
+        delta: f64,
+        /// Which data sets are neighbours.
+        #[arg(long, value_enum, default_value = "replace")]
+        adjacency: Neighbours,
+        /// The schema file; runs with another schema will be refused.
+        #[arg(long)]
+        schema: Option<PathBuf>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// What each data set has left.
+    #[command(after_help = "\
+Example:
+  reticent ledger show budget.ledger")]
+    Show {
+        /// The ledger.
+        file: PathBuf,
+        /// Only this data set.
+        #[arg(long)]
+        data_set: Option<String>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// What a data set's budget was spent on.
+    #[command(after_help = "\
+Example:
+  reticent ledger history budget.ledger --data-set trial")]
+    History {
+        /// The ledger.
+        file: PathBuf,
+        /// The data set.
+        #[arg(long)]
+        data_set: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Give back a reservation of which nothing was released.
+    #[command(after_help = "\
+Only a reservation that never started can be given back; `history` shows its number.
+
+Example:
+  reticent ledger cancel budget.ledger 7")]
+    Cancel {
+        /// The ledger.
+        file: PathBuf,
+        /// The number of the reservation.
+        reservation: i64,
+    },
+}
+
+pub(crate) fn run(args: &Args) -> Result<String, Failure> {
+    match &args.action {
+        Action::Init { file, data_set, epsilon, delta, adjacency, schema, json } => {
+            let fingerprint = schema.as_deref().map_or(Ok(NO_SCHEMA.to_owned()), schema_fingerprint)?;
+            let mut ledger = if file.exists() { Ledger::open(file)? } else { Ledger::create(file)? };
+            let cap = Amount::new(*epsilon, *delta);
+            ledger.add_data_set(data_set, &fingerprint, cap, &adjacency.adjacency().to_string())?;
+            show(&ledger, Some(data_set), *json)
+        }
+        Action::Show { file, data_set, json } => show(&Ledger::open(file)?, data_set.as_deref(), *json),
+        Action::History { file, data_set, json: as_json } => {
+            let charges = Ledger::open(file)?.history(data_set)?;
+            Ok(if *as_json { json(&charges) } else { history(&charges) })
+        }
+        Action::Cancel { file, reservation } => {
+            Ledger::open(file)?.cancel(*reservation)?;
+            Ok(format!("reservation {reservation} was given back\n"))
+        }
+    }
+}
+
+fn show(ledger: &Ledger, only: Option<&str>, as_json: bool) -> Result<String, Failure> {
+    let ids = match only {
+        Some(id) => vec![id.to_owned()],
+        None => ledger.data_sets()?.into_iter().map(|data_set| data_set.id).collect(),
+    };
+    let accounts = ids.iter().map(|id| ledger.account(id)).collect::<Result<Vec<_>, _>>()?;
+    if as_json {
+        return Ok(json(&accounts));
+    }
+    let header = ["data set", "adjacency", "", "cap", "spent", "remaining", "runs"];
+    let mut rows = vec![header.map(str::to_owned).to_vec()];
+    for account in &accounts {
+        let (cap, spent, left) = (account.data_set.cap, account.spent, account.remaining);
+        let runs = account.counts.reserved + account.counts.started + account.counts.settled;
+        let line = |name: &str, value: fn(&Amount) -> f64| {
+            [name.to_owned(), value(&cap).to_string(), rounded_up(value(&spent)), value(&left).to_string()]
+        };
+        let first = [account.data_set.id.clone(), account.data_set.adjacency.clone()];
+        let epsilon = line("epsilon", |amount| amount.epsilon);
+        rows.push(first.into_iter().chain(epsilon).chain([runs.to_string()]).collect());
+        let delta = line("delta", |amount| amount.delta);
+        rows.push([String::new(), String::new()].into_iter().chain(delta).collect());
+    }
+    Ok(table(&rows))
+}
+
+fn history(charges: &[Charge]) -> String {
+    let header = ["no.", "reserved", "state", "epsilon", "delta", "purpose"];
+    let mut rows = vec![header.map(str::to_owned).to_vec()];
+    rows.extend(charges.iter().map(|charge| {
+        vec![
+            charge.id.to_string(),
+            charge.reserved_at.clone(),
+            charge.state.to_string(),
+            rounded_up(charge.charged.epsilon),
+            rounded_up(charge.charged.delta),
+            charge.purpose.clone(),
+        ]
+    }));
+    table(&rows)
+}
+
+/// What stands in for the fingerprint of a data set that was added without a schema.
+const NO_SCHEMA: &str = "none";
+
+/// Identifies a schema file by the 128-bit FNV-1a hash of its text. Not against forgery: only against mistakes.
+fn schema_fingerprint(file: &Path) -> Result<String, Failure> {
+    let text = std::fs::read(file).map_err(|error| {
+        let message = format!("the schema {} cannot be read: {error}", file.display());
+        Failure::usage(message, "name an existing schema file, or leave --schema out")
+    })?;
+    let hash = text.iter().fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128, |hash, &byte| {
+        (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)
+    });
+    Ok(format!("fnv1a:{hash:032x}"))
+}
+
+impl From<LedgerError> for Failure {
+    fn from(error: LedgerError) -> Self {
+        // The ledger's messages end with a line of their own that says what to do.
+        let text = error.to_string();
+        let (message, hint) =
+            text.split_once("\nhint: ").map_or((text.as_str(), None), |(m, h)| (m, Some(h)));
+        Self { message: message.to_owned(), hint: hint.map(str::to_owned) }
+    }
+}
