@@ -1,0 +1,95 @@
+//! Exact coins.
+
+use crate::chacha::{BATCH, ChaCha};
+use crate::error::NoiseError;
+use std::collections::BTreeSet;
+use std::num::NonZeroU64;
+use zeroize::Zeroizing;
+
+/// Exactly uniform choices.
+///
+/// # Privacy
+/// Amplification by sampling is proved for the exact law of the sample: a subset must be uniform, and a record's
+/// inclusion independent with exactly the probability accounted for. Attacked by `below_is_uniform`,
+/// `bernoulli_dyadic_is_exact`, `every_subset_is_equally_likely` and `every_order_is_equally_likely`.
+pub struct Coins {
+    cipher: ChaCha,
+    words: Zeroizing<[u32; BATCH]>,
+    next: usize,
+}
+
+impl Coins {
+    pub(crate) fn new(cipher: ChaCha) -> Self {
+        Self { cipher, words: Zeroizing::new([0; BATCH]), next: BATCH }
+    }
+
+    /// 64 random bits.
+    #[inline]
+    pub fn u64(&mut self) -> u64 {
+        if self.next == BATCH {
+            self.cipher.fill(&mut self.words);
+            self.next = 0;
+        }
+        let [low, high] = [self.words[self.next], self.words[self.next + 1]];
+        self.next += 2;
+        u64::from(low) | u64::from(high) << 32
+    }
+
+    /// An integer in `0..n`, exactly uniform.
+    ///
+    /// # Citation
+    /// Lemire, "Fast random integer generation in an interval", ACM TOMACS 29(1), 2019: the high half of a product
+    /// is uniform once the $2^{64} \bmod n$ smallest low halves are rejected.
+    #[inline]
+    pub fn below(&mut self, n: NonZeroU64) -> u64 {
+        let n = n.get();
+        loop {
+            let product = u128::from(self.u64()) * u128::from(n);
+            let low = product as u64;
+            if low >= n || low >= n.wrapping_neg() % n {
+                return (product >> 64) as u64;
+            }
+        }
+    }
+
+    /// `true` with probability exactly $k/2^{53}$, and always if $k \ge 2^{53}$.
+    #[inline]
+    pub fn bernoulli_dyadic(&mut self, k: u64) -> bool {
+        self.u64() >> 11 < k
+    }
+
+    /// A uniform subset of `0..population` of the given size, in increasing order.
+    ///
+    /// # Citation
+    /// Floyd, in Bentley and Floyd, "A sample of brilliance", CACM 30(9), 1987: one coin and $O(1)$ memory an element.
+    ///
+    /// # Errors
+    /// [`NoiseError::Subset`] if the population is smaller than that.
+    pub fn subset(&mut self, population: usize, size: usize) -> Result<Vec<usize>, NoiseError> {
+        let first = population.checked_sub(size).ok_or(NoiseError::Subset { size, population })?;
+        let mut chosen = BTreeSet::new();
+        for last in first..population {
+            let index = self.index_up_to(last);
+            if !chosen.insert(index) {
+                chosen.insert(last);
+            }
+        }
+        Ok(chosen.into_iter().collect())
+    }
+
+    /// The numbers `0..n` in a uniform order (Fisher and Yates).
+    pub fn permutation(&mut self, n: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..n).collect();
+        for last in (1..n).rev() {
+            order.swap(last, self.index_up_to(last));
+        }
+        order
+    }
+
+    fn index_up_to(&mut self, last: usize) -> usize {
+        self.below(NonZeroU64::MIN.saturating_add(last as u64)) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests;

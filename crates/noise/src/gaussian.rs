@@ -1,0 +1,216 @@
+//! The lattice Gaussian. See `tables.rs` for the three levels that a draw is made of.
+
+use crate::NoiseError;
+use crate::chacha::{BATCH, ChaCha};
+use crate::coins::Coins;
+use crate::simd::{self, Kernel, Row};
+use crate::tables::{SLOT_BITS, TABLES, Tables};
+use zeroize::Zeroizing;
+
+/// Lattice units per standard deviation, $S$.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Resolution {
+    /// $S = 2^{23}$: one 32-bit word of keystream a draw.
+    #[default]
+    Bits23 = 23,
+    /// $S = 2^{40}$: two words a draw, for sums over so many releases that rounding to $2^{-23}$ would show.
+    Bits40 = 40,
+}
+
+impl Resolution {
+    /// $S$, the standard deviation of a draw in lattice units.
+    pub const fn units_per_sigma(self) -> i64 {
+        1 << self as u32
+    }
+}
+
+/// A bound on the total variation distance between one draw and its law $\lfloor S N(0,1) \rfloor$: $2^{-107}$.
+///
+/// Levels 1 and 2 are exact. Level 3 accepts under a density within $2^{-117}$ of the true one on each of 832 cells, so
+/// their $L_1$ distance is at most $832 \cdot 2^{-117}$; normalising at most doubles it and total variation is half of it.
+/// The tail $P(|N(0,1)| > 13) < 2^{-125}$ is never drawn. So $\tau \le 832 \cdot 2^{-117} + 2^{-125} < 2^{-107}$.
+///
+/// # Privacy
+/// By coupling, $n$ draws are within $n\tau$ of exact ones, so a release that is $(\varepsilon, \delta)$-private with exact
+/// noise is $(\varepsilon, \delta + (1 + e^\varepsilon) n \tau)$-private with this noise. The bound takes the keystream
+/// for random bits: add the advantage of the best attack on `ChaCha`.
+pub const TV_PER_DRAW: f64 = 1.0 / (1u128 << 107) as f64;
+
+/// Draws made at once.
+const BLOCK: usize = 16 * BATCH;
+
+/// The lattice Gaussian of a [`NoiseSource`](crate::NoiseSource): $Z = \lfloor S \cdot N(0,1) \rfloor$.
+///
+/// # Privacy
+/// For integers $q$, $q + \lfloor S N \rfloor = \lfloor q + S N \rfloor$: what is released is a function of what the
+/// continuous Gaussian mechanism of noise multiplier $S/\Delta$ would release, where $\Delta$ is the $L_2$ sensitivity of
+/// the integer sums. Every accountant for that mechanism holds as it is, whatever the dimension; [`TV_PER_DRAW`]
+/// is all there is to add. The mean of $Z$ is $-1/2$. Attacked by `certificate_of_the_tables`,
+/// `gaussian_has_its_law` and `mutants_are_caught`.
+///
+/// # Citation
+/// Mironov, "On significance of the least significant bits for differential privacy", CCS 2012.
+#[repr(C, align(64))] // vectors in the arrays must not straddle cache lines
+pub struct Gaussian {
+    words: Zeroizing<[u32; BLOCK]>,
+    cells: Zeroizing<[u8; BLOCK]>,
+    draws: Zeroizing<[i64; BLOCK]>,
+    /// Bit $8j + k$ of mask $m$ is set if draw $64m + 8k + j$ is not of level 1.
+    rare: Zeroizing<[u64; BLOCK / 64]>,
+    next: usize,
+    pub(crate) main: ChaCha,
+    pub(crate) side: Coins,
+    resolution: Resolution,
+    tables: &'static Tables,
+}
+
+impl Gaussian {
+    pub(crate) fn new(resolution: Resolution, main: ChaCha, side: ChaCha) -> Self {
+        let (words, cells, draws) = ([0; BLOCK].into(), [0; BLOCK].into(), [0; BLOCK].into());
+        let (rare, next, side) = ([0; BLOCK / 64].into(), BLOCK, Coins::new(side));
+        Self { words, cells, draws, rare, next, main, side, resolution, tables: &TABLES }
+    }
+
+    /// Fills a slice with independent draws.
+    pub fn fill(&mut self, mut out: &mut [i64]) {
+        while !out.is_empty() {
+            let draws = self.take(out.len());
+            let (now, later) = out.split_at_mut(draws.len());
+            now.copy_from_slice(draws);
+            out = later;
+        }
+    }
+
+    /// Releases integer sums: `out[i]` is `(sums[i] + z + 1/2) * step`.
+    ///
+    /// The sum with the noise is exact, modulo $2^{64}$; what follows is post-processing. The half removes the mean of
+    /// the noise. `step` is the size of a lattice unit, $\sigma/S$. Nothing is drawn if an error is returned.
+    pub fn release(&mut self, mut sums: &[i64], step: f64, mut out: &mut [f64]) -> Result<(), NoiseError> {
+        if sums.len() != out.len() {
+            return Err(NoiseError::Lengths { sums: sums.len(), outputs: out.len() });
+        }
+        if !(step > 0.0 && step.is_finite()) {
+            return Err(NoiseError::Step(step));
+        }
+        while !out.is_empty() {
+            let draws = self.take(out.len());
+            let (now, later) = out.split_at_mut(draws.len());
+            simd::run(Release { sums, draws, step, out: now });
+            (sums, out) = (&sums[draws.len()..], later);
+        }
+        Ok(())
+    }
+
+    /// At least one more draw and at most `most`.
+    fn take(&mut self, most: usize) -> &[i64] {
+        if self.next == BLOCK {
+            self.make_block();
+        }
+        let first = self.next;
+        self.next = BLOCK.min(first + most);
+        &self.draws[first..self.next]
+    }
+
+    fn make_block(&mut self) {
+        simd::run(LevelOne(self));
+        let bits = self.resolution as u32 - 6; // a cell is 1/64
+        for (draws, masks) in self.draws.as_chunks_mut::<128>().0.iter_mut().zip(self.rare.as_chunks::<2>().0)
+        {
+            let mut mask = u128::from(masks[0]) | u128::from(masks[1]) << 64;
+            while mask != 0 {
+                let bit = mask.trailing_zeros() as usize;
+                mask &= mask - 1;
+                let draw = &mut draws[(bit & 64) | (bit % 8 * 8) | (bit % 64 / 8)];
+                *draw = self.tables.draw_rare(*draw, bits, &mut self.side);
+            }
+        }
+        self.next = 0;
+    }
+}
+
+/// A block of draws as if all were of level 1, and which of them are not.
+struct LevelOne<'a>(&'a mut Gaussian);
+
+impl Kernel for LevelOne<'_> {
+    #[inline(always)]
+    fn run<R: Row>(self) {
+        let Gaussian { words, cells, draws, rare, main, tables, .. } = self.0;
+        // Lookups in shares of 24, a sixth of a batch or more, between the rounds of the next batch.
+        let (slots, mut seen) = (&tables.slots, 0);
+        let look_up = |cells: &mut [u8], words: &[u32]| {
+            cells.iter_mut().zip(words).for_each(|(cell, word)| *cell = slots[*word as usize % slots.len()]);
+        };
+        for start in (0..BLOCK).step_by(BATCH) {
+            let (done, next) = words.split_at_mut(start);
+            main.batch::<R>(next.first_chunk_mut().expect("whole batches"), || {
+                if seen + 24 <= start {
+                    look_up(&mut cells[seen..seen + 24], &done[seen..seen + 24]);
+                    seen += 24;
+                }
+            });
+        }
+        look_up(&mut cells[seen..], &words[seen..]);
+        for ((draw, word), cell) in draws.iter_mut().zip(words.iter()).zip(cells.iter()) {
+            *draw = common(*word, *cell);
+        }
+        if self.0.resolution == Resolution::Bits40 {
+            words.as_chunks_mut().0.iter_mut().for_each(|words| main.batch::<R>(words, || ()));
+            draws.iter_mut().zip(words.iter()).for_each(|(draw, word)| *draw = refine(*draw, *word));
+        }
+        // A byte is 255 if its top bit is set and adding 1 to the others carries into it.
+        const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
+        for (mask, cells) in rare.iter_mut().zip(cells.as_chunks::<64>().0) {
+            *mask = 0;
+            for (k, bytes) in cells.as_chunks().0.iter().enumerate() {
+                let bytes = u64::from_le_bytes(*bytes);
+                *mask |= ((bytes & LOW).wrapping_add(!LOW >> 7) & bytes & !LOW) >> (7 - k);
+            }
+        }
+    }
+}
+
+/// A draw of level 1 at $S = 2^{23}$: the top bit is the sign, the 17 bits below it are the position.
+///
+/// The arithmetic shift spreads the sign over the bits of the cell, so the exclusive or makes
+/// $2^{17} \text{cell} + p$ or the complement of $2^{17} \text{cell} + (2^{17} - 1 - p)$. The complement $-1 - k$ is the
+/// floor of $-x$ if $k$ is that of $x$, and the position is uniform either way. Attacked by `every_slot_is_a_floor`.
+#[inline(always)]
+fn common(word: u32, cell: u8) -> i64 {
+    i64::from(word as i32 >> SLOT_BITS ^ i32::from(cell) << 17)
+}
+
+/// The draw of level 1 at $S = 2^{40}$: uniform between two points of $2^{23}$, as the density is flat there.
+#[inline(always)]
+fn refine(draw: i64, word: u32) -> i64 {
+    draw << 17 | i64::from(word >> 15)
+}
+
+struct Release<'a> {
+    sums: &'a [i64],
+    draws: &'a [i64],
+    step: f64,
+    out: &'a mut [f64],
+}
+
+impl Kernel for Release<'_> {
+    #[inline(always)]
+    fn run<R: Row>(self) {
+        for ((out, sum), draw) in self.out.iter_mut().zip(self.sums).zip(self.draws) {
+            *out = centred(sum.wrapping_add(*draw)) * self.step;
+        }
+    }
+}
+
+/// $v + 1/2$, correctly rounded: exact below $2^{52}$.
+///
+/// The two halves of $v$ become the low bits of the mantissas of $2^{84}$ and $2^{52}$; all but the last sum is exact.
+#[inline(always)]
+fn centred(v: i64) -> f64 {
+    let v = v as u64;
+    let high = f64::from_bits(v >> 32 ^ 0x4530_0000_8000_0000) - ((1u128 << 84) + (1 << 63)) as f64;
+    let low = f64::from_bits(v & 0xffff_ffff | 0x4330_0000_0000_0000) - 4_503_599_627_370_495.5;
+    high + low
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,65 @@
+//! The discrete Laplace distribution.
+
+use crate::coins::Coins;
+use std::num::NonZeroU64;
+
+/// Integer noise with $P(z) \propto e^{-|z|/t}$, exactly, for a rational scale $t = p/q$ in lattice units.
+///
+/// # Privacy
+/// An integer sum of $L_1$ sensitivity $\Delta$, plus one independent draw per coordinate, is
+/// $(\Delta/t, 0)$-private. Every step is an exact coin: nothing is added to $\delta$. Draws are reduced modulo
+/// $2^{64}$, which matters only if $t > 2^{50}$ or so; add them with `wrapping_add`, and the release is a function of
+/// the exact sum. Attacked by `laplace_has_its_exact_law`.
+///
+/// # Citation
+/// Canonne, Kamath, Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020, algorithms 1 and 2.
+pub struct Laplace<'a> {
+    pub(crate) p: NonZeroU64,
+    pub(crate) q: NonZeroU64,
+    pub(crate) coins: &'a mut Coins,
+}
+
+impl Laplace<'_> {
+    /// Fills a slice with independent draws.
+    pub fn fill(&mut self, out: &mut [i64]) {
+        out.fill_with(|| self.draw());
+    }
+
+    /// One draw: $\lfloor X/q \rfloor$ with a random sign, where $X$ is geometric with $P(X = x) \propto e^{-x/p}$; a
+    /// negative zero is drawn again.
+    pub fn draw(&mut self) -> i64 {
+        loop {
+            // X = remainder + p * quotient, whose parts are independent.
+            let remainder = self.coins.below(self.p);
+            if !self.exp_neg(remainder, self.p) {
+                continue;
+            }
+            let mut quotient = 0u64;
+            while self.exp_neg(1, NonZeroU64::MIN) {
+                quotient += 1;
+            }
+            let x = u128::from(remainder) + u128::from(self.p.get()) * u128::from(quotient);
+            let magnitude = x / u128::from(self.q.get());
+            match (magnitude, self.coins.u64() & 1 == 1) {
+                (0, true) => {}
+                (_, true) => return (magnitude as i64).wrapping_neg(),
+                (_, false) => return magnitude as i64,
+            }
+        }
+    }
+
+    /// `true` with probability exactly $e^{-n/d}$, for $n \le d$.
+    ///
+    /// Among coins of probability $n/d$, $n/2d$, $n/3d$, ... the first to fail is an odd one with probability
+    /// $\sum_k (-n/d)^k/k!$. The coin of $n/kd$ is one of $n/d$ and one of $1/k$, so no product can overflow.
+    fn exp_neg(&mut self, n: u64, d: NonZeroU64) -> bool {
+        let mut k = NonZeroU64::MIN;
+        while self.coins.below(d) < n && self.coins.below(k) == 0 {
+            k = k.saturating_add(1);
+        }
+        k.get() % 2 == 1
+    }
+}
+
+#[cfg(test)]
+mod tests;

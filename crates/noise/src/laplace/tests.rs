@@ -1,0 +1,79 @@
+use super::*;
+use crate::NoiseSource;
+use crate::gaussian::tests::chi_square_bound;
+
+const DRAWS: usize = 400_000;
+
+fn positive(n: u64) -> NonZeroU64 {
+    NonZeroU64::new(n).unwrap()
+}
+
+fn draws(p: u64, q: u64) -> Vec<i64> {
+    let mut source = NoiseSource::insecure_from_seed(p ^ q << 20);
+    let mut out = vec![0; DRAWS];
+    source.laplace(positive(p), positive(q)).unwrap().fill(&mut out);
+    out
+}
+
+/// Against $P(z) = \frac{1-r}{1+r} r^{|z|}$ with $r = e^{-q/p}$. False alarm: $10^{-7}$ a scale.
+#[test]
+fn laplace_has_its_exact_law() {
+    for (p, q) in [(1, 1), (2, 1), (3, 2), (1, 3), (20, 1), (7, 40), (1_000_003, 99_991)] {
+        let r = (-(q as f64) / p as f64).exp();
+        let pmf = |z: i64| (1.0 - r) / (1.0 + r) * r.powi(z.unsigned_abs() as i32);
+        let draws = draws(p, q);
+        let (mut chi, mut bins, mut seen, mut total) = (0.0, 0, 0, 0.0);
+        for z in -2000i64..=2000 {
+            let e = DRAWS as f64 * pmf(z);
+            if e >= 50.0 {
+                let n = draws.iter().filter(|&&d| d == z).count();
+                (bins, seen, total) = (bins + 1, seen + n, total + e);
+                chi += (n as f64 - e).powi(2) / e;
+            }
+        }
+        let rest = DRAWS as f64 - total;
+        if rest > 0.5 {
+            chi += ((DRAWS - seen) as f64 - rest).powi(2) / rest.max(1.0);
+        }
+        assert!(bins >= 1 && chi < chi_square_bound(bins), "{p}/{q}: chi square {chi} of {bins} bins");
+    }
+}
+
+/// Scales too wide to count values: 64 classes of equal mass of $e^{-|z|/t}$, and the sign. False alarm: $10^{-7}$.
+#[test]
+fn wide_scales_have_their_law() {
+    for (p, q) in [(1 << 40, 1), (1 << 40, 3), ((1 << 40) - 1, (1 << 10) + 1), (1 << 50, 1)] {
+        let scale = p as f64 / q as f64;
+        let mut classes = [0u32; 128];
+        for z in draws(p, q) {
+            let class = (-(z.unsigned_abs() as f64) / scale).exp() * 64.0;
+            classes[(class as usize).min(63) + if z < 0 { 64 } else { 0 }] += 1;
+        }
+        let e = DRAWS as f64 / 128.0;
+        let chi: f64 = classes.iter().map(|&n| (f64::from(n) - e).powi(2) / e).sum();
+        assert!(chi < chi_square_bound(127), "{p}/{q}: {chi}");
+    }
+}
+
+/// The coin of probability $e^{-n/d}$; 6.5 deviations are a false alarm of $10^{-10}$.
+#[test]
+fn exponential_coins_are_exact() {
+    let mut source = NoiseSource::insecure_from_seed(9);
+    let mut laplace = source.laplace(NonZeroU64::MIN, NonZeroU64::MIN).unwrap();
+    for (n, d) in [(0, 5), (1, 5), (1, 2), (4, 5), (1, 1), (u64::MAX / 3, u64::MAX), (u64::MAX, u64::MAX)] {
+        let heads = (0..DRAWS).filter(|_| laplace.exp_neg(n, positive(d))).count() as f64;
+        let chance = (-(n as f64) / d as f64).exp();
+        let (mean, variance) = (DRAWS as f64 * chance, DRAWS as f64 * chance * (1.0 - chance));
+        assert!((heads - mean).abs() <= 6.5 * variance.sqrt(), "e^-{n}/{d}: {heads} of {mean}");
+    }
+}
+
+#[test]
+fn extreme_scales_neither_panic_nor_hang() {
+    let mut source = NoiseSource::insecure_from_seed(1);
+    for (p, q) in [(u64::MAX, 1), (u64::MAX, u64::MAX), (1, u64::MAX), (1 << 63, 3)] {
+        let mut out = [0; 1000];
+        source.laplace(positive(p), positive(q)).unwrap().fill(&mut out);
+        assert_eq!(out.iter().all(|&z| z == 0), p == 1);
+    }
+}

@@ -1,0 +1,94 @@
+//! Levels 2 and 3: the one draw in 74 that the slots do not settle.
+
+use crate::coins::Coins;
+use crate::fixed::{FULL_DEGREE, exp_neg, mul_high};
+use crate::tables::{CELLS, PART_BITS, REMAINDER, TRIANGLE, Tables};
+
+/// The remainder $r_h(s) = D(h+s) - (\text{covered} - \text{taper} \cdot s) 2^{-27}$ of cell $h$, which lies under
+/// $\text{envelope} \cdot 2^{-72}$.
+#[derive(Clone, Copy)]
+pub(crate) struct Cell {
+    /// $D(h)$ in units of $2^{-128}$.
+    pub density: u128,
+    pub covered: u32,
+    pub taper: u32,
+    pub envelope: u64,
+}
+
+/// Screened differences within this many units of $2^{-128}$ are left to [`Cell::decide`].
+const MARGIN: u128 = 1 << 64;
+
+impl Cell {
+    /// $r_h(s) - V \cdot \text{envelope} \cdot 2^{-72}$ in units of $2^{-128}$, with $e^{-y}$ to a degree.
+    ///
+    /// Error in those units: $D(h)$ (1024), the rounding of the density, the taper and $V$ times the envelope (3), that
+    /// of $y$ and $e^{-y}$ times $D < 1/64$ and the bits beyond 128 (1), and the cut of the series.
+    #[inline]
+    fn excess(&self, h: usize, s: u128, v: u128, degree: usize) -> i128 {
+        let y = mul_high(s, (h as u128) << 118 | s >> 11) >> 2;
+        let density = mul_high(self.density, exp_neg(y, degree));
+        let covered = (u128::from(self.covered) << 101) - mul_high(u128::from(self.taper) << 101, s);
+        density.wrapping_sub(covered + (mul_high(v, u128::from(self.envelope) << 64) >> 8)) as i128
+    }
+
+    /// Whether the excess is positive, if the top 64 bits of $s$ and $V$ settle it.
+    ///
+    /// Error in units of $2^{-64}$, a [`MARGIN`]: the series is cut at $D(h) y^9/9!$ with $y \le (h+1)/4096$, greatest
+    /// near $h = 192$ (0.02); the unseen bits of $s$ and $V$ move the two sides by less than the greatest slope of
+    /// $r_h$ and $2^{-8}$ (0.1). Together below 1/8, and 1 is required: a settled answer is that of [`Cell::decide`]
+    /// whatever the unseen bits. A point is unsettled with probability at most $832 \cdot 2 \cdot 2^8/2^{64} < 2^{-45}$.
+    /// Attacked by `screen_never_contradicts_decide`.
+    pub fn screen(&self, h: usize, s: u64, v: u64) -> Option<bool> {
+        let excess = self.excess(h, u128::from(s) << 64, u128::from(v) << 64, 8);
+        (excess.unsigned_abs() > MARGIN).then_some(excess > 0)
+    }
+
+    /// Whether the excess is positive. What this accepts has a density within $1028 \cdot 2^{-128} < 2^{-117}$ of $r_h$
+    /// on every cell. Attacked by `decide_is_within_its_error`.
+    #[cold]
+    pub fn decide(&self, h: usize, s: u128, v: u128) -> bool {
+        self.excess(h, s, v, FULL_DEGREE) > 0
+    }
+}
+
+impl Tables {
+    /// A draw of levels 2 and 3. The sign and the `bits` bits of position of `draw` are random still, and are used.
+    #[inline]
+    pub fn draw_rare(&self, draw: i64, bits: u32, side: &mut Coins) -> i64 {
+        let word = side.u64();
+        let part = self.parts[(word >> (64 - PART_BITS)) as usize];
+        let (cell, position) = if part == REMAINDER {
+            let (cell, s) = self.draw_remainder(side);
+            (cell, s >> (64 - bits))
+        } else {
+            // The smaller of two uniforms has the density 2(1-s) of a triangle, and its floor is the smaller floor.
+            let mask = (1 << bits) - 1;
+            let other = if part & TRIANGLE == 0 { mask } else { word & mask };
+            (part & !TRIANGLE, (draw as u64 & mask).min(other))
+        };
+        (u64::from(cell) << bits | position) as i64 ^ draw >> 63
+    }
+
+    /// A point of the remainder: its cell and the first 64 bits of its position in it.
+    #[cold]
+    pub fn draw_remainder(&self, side: &mut Coins) -> (u16, u64) {
+        loop {
+            let u = side.u64();
+            let h = self.cumulated.partition_point(|&sum| sum <= u);
+            if h == CELLS {
+                continue;
+            }
+            let (s, v) = (side.u64(), side.u64());
+            let accepted = self.cells[h].screen(h, s, v).unwrap_or_else(|| {
+                let mut longer = |x: u64| u128::from(x) << 64 | u128::from(side.u64());
+                self.cells[h].decide(h, longer(s), longer(v))
+            });
+            if accepted {
+                return (h as u16, s);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

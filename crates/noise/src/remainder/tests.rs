@@ -1,0 +1,94 @@
+use super::*;
+use crate::chacha::{ChaCha, Rounds};
+use crate::tables::{PART_BITS, SLOT_BITS, TABLES, tests::exact};
+use num_bigint::BigInt;
+
+fn side(purpose: u8) -> Coins {
+    Coins::new(ChaCha::new(&[11; 8], &[purpose; 8], Rounds::Twelve))
+}
+
+/// The largest V that `decide` accepts, by bisection.
+fn threshold(cell: &Cell, h: usize, s: u128) -> u128 {
+    let (mut low, mut high) = (0, u128::MAX);
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        *if cell.decide(h, s, middle) { &mut low } else { &mut high } = middle;
+    }
+    low
+}
+
+#[test]
+fn decide_is_within_its_error() {
+    // The accepted density V * envelope / 2^72 against the true remainder, at points of every cell.
+    let mut side = side(1);
+    let unit = SLOT_BITS + PART_BITS;
+    let bound = exact::ratio(1, 117);
+    for (h, cell) in TABLES.cells.iter().enumerate() {
+        let s = match h % 3 {
+            0 => 0,
+            1 => u128::MAX,
+            _ => u128::from(side.u64()) << 64 | u128::from(side.u64()),
+        };
+        if !cell.decide(h, s, 0) {
+            continue; // a remainder below the error bound
+        }
+        let accepted = BigInt::from(threshold(cell, h, s)) * cell.envelope << (exact::BITS - 128 - 72);
+        let taper = exact::ratio(u128::from(cell.taper), unit) * s >> 128u32;
+        let truth = exact::cell_density(h, s) - exact::ratio(u128::from(cell.covered), unit) + taper;
+        let error = BigInt::from((accepted - truth).magnitude().clone());
+        assert!(error < bound, "cell {h}");
+    }
+}
+
+#[test]
+fn screen_never_contradicts_decide() {
+    // Beside the threshold, where a wrong margin would show; the unseen bits are set against the screen.
+    let (mut side, mut settled, mut unsettled) = (side(2), 0, 0);
+    for _ in 0..6 {
+        for (h, cell) in TABLES.cells.iter().enumerate() {
+            let s = side.u64();
+            let v = (threshold(cell, h, u128::from(s) << 64) >> 64) as u64;
+            // An eighth of the margin in the difference is this much of V.
+            let eighth = (1u128 << 69) / u128::from(cell.envelope);
+            for eighths in [0, 1, 2, 4, 6, 7, 9, 12, 17, 1000] {
+                let Ok(away) = u64::try_from(eighth * eighths) else { continue };
+                for (v, clipped) in [v.overflowing_sub(away), v.overflowing_add(away)] {
+                    if clipped {
+                        continue;
+                    }
+                    let Some(accepted) = cell.screen(h, s, v) else {
+                        unsettled += 1;
+                        assert!(eighths < 17, "cell {h} is unsettled {eighths} eighths from its threshold");
+                        continue;
+                    };
+                    settled += 1;
+                    for low in [0, u64::MAX] {
+                        let long = |x: u64, low: u64| u128::from(x) << 64 | u128::from(low);
+                        assert_eq!(cell.decide(h, long(s, low), long(v, low)), accepted, "cell {h}");
+                        assert_eq!(cell.decide(h, long(s, low), long(v, !low)), accepted, "cell {h}");
+                    }
+                }
+            }
+        }
+    }
+    assert!(settled > 10_000 && unsettled > 10_000, "{settled} settled, {unsettled} not");
+}
+
+#[test]
+fn level_three_is_the_same_when_every_point_is_decided_exactly() {
+    let (mut fast, mut slow) = (side(3), side(3));
+    for _ in 0..20_000 {
+        let expected = loop {
+            let u = slow.u64();
+            let h = TABLES.cumulated.partition_point(|&c| c <= u);
+            if h == CELLS {
+                continue;
+            }
+            let (s, v) = (slow.u64(), slow.u64());
+            if TABLES.cells[h].decide(h, u128::from(s) << 64, u128::from(v) << 64) {
+                break (h as u16, s);
+            }
+        };
+        assert_eq!(TABLES.draw_remainder(&mut fast), expected);
+    }
+}

@@ -1,0 +1,129 @@
+//! Where the bits come from.
+
+use crate::chacha::{ChaCha, Rounds};
+use crate::{Coins, Gaussian, Laplace, NoiseError, Resolution};
+use std::num::NonZeroU64;
+use std::{fmt, process};
+use zeroize::Zeroizing;
+
+/// Where a source's seed came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Provenance {
+    /// The operating system's entropy.
+    OperatingSystem,
+    /// A seed fixed by the caller, for tests: whoever knows it can remove the noise.
+    FixedSeed,
+}
+
+impl fmt::Display for Provenance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::OperatingSystem => "operating system entropy",
+            Self::FixedSeed => "NOT PRIVATE: fixed seed",
+        })
+    }
+}
+
+/// The noise of one process.
+///
+/// # Privacy
+/// A 256-bit key from the operating system drives one `ChaCha` stream for each purpose, told apart by their nonces. So
+/// no two kinds of draws share a block, and noise is as good as random to anyone who cannot break `ChaCha`. A source
+/// can be neither copied nor printed. Its key and buffers are wiped when it is dropped; copies that the compiler may
+/// have left on the stack are beyond reach. Nothing is wiped sooner: the key that made it is there too.
+///
+/// In a forked process every kind of draw is [refused](NoiseError::Forked): the child would repeat the parent's noise,
+/// which then cancels from the difference of their releases. It is not reseeded because the privacy budget was forked
+/// too. Attacked by `streams_never_meet` and `forked_process_is_refused`.
+#[cfg_attr(
+    not(feature = "insecure-test-seed"),
+    doc = "\nSeeds of one's own do not exist in a default build:\n\n```compile_fail,E0599",
+    doc = "reticent_noise::NoiseSource::insecure_from_seed(1);\n```"
+)]
+pub struct NoiseSource {
+    provenance: Provenance,
+    made_in: u32,
+    /// On the heap, so that moving the source leaves no copy of the key behind.
+    streams: Box<Streams>,
+}
+
+struct Streams {
+    coarse: Gaussian,
+    fine: Gaussian,
+    laplace: Coins,
+    coins: Coins,
+}
+
+impl NoiseSource {
+    /// A source seeded by the operating system.
+    pub fn from_os() -> Result<Self, NoiseError> {
+        Self::from_os_with(Rounds::default())
+    }
+
+    /// A source seeded by the operating system, of a chosen number of rounds.
+    pub fn from_os_with(rounds: Rounds) -> Result<Self, NoiseError> {
+        let mut root = Zeroizing::new([0; 32]);
+        getrandom::fill(&mut *root)?;
+        Ok(Self::new(&root, rounds, Provenance::OperatingSystem))
+    }
+
+    /// **Not private.** The same draws for the same seed, on every machine.
+    #[cfg(any(test, feature = "insecure-test-seed"))]
+    pub fn insecure_from_seed(seed: u64) -> Self {
+        let mut root = [0; 32];
+        root[..8].copy_from_slice(&seed.to_le_bytes());
+        Self::new(&root, Rounds::default(), Provenance::FixedSeed)
+    }
+
+    fn new(root: &[u8; 32], rounds: Rounds, provenance: Provenance) -> Self {
+        let key = Zeroizing::new(std::array::from_fn(|i| u32::from_le_bytes(root.as_chunks().0[i])));
+        let stream = |purpose| ChaCha::new(&key, purpose, rounds);
+        let streams = Box::new(Streams {
+            coarse: Gaussian::new(Resolution::Bits23, stream(b"main  23"), stream(b"side  23")),
+            fine: Gaussian::new(Resolution::Bits40, stream(b"main  40"), stream(b"side  40")),
+            laplace: Coins::new(stream(b"laplace ")),
+            coins: Coins::new(stream(b"sampling")),
+        });
+        Self { provenance, made_in: process::id(), streams }
+    }
+
+    /// Where the seed came from.
+    pub fn provenance(&self) -> Provenance {
+        self.provenance
+    }
+
+    /// The lattice Gaussian. Each resolution is a stream of its own.
+    pub fn gaussian(&mut self, resolution: Resolution) -> Result<&mut Gaussian, NoiseError> {
+        let streams = self.streams()?;
+        Ok(match resolution {
+            Resolution::Bits23 => &mut streams.coarse,
+            Resolution::Bits40 => &mut streams.fine,
+        })
+    }
+
+    /// The discrete Laplace of scale $p/q$ in lattice units.
+    pub fn laplace(&mut self, p: NonZeroU64, q: NonZeroU64) -> Result<Laplace<'_>, NoiseError> {
+        Ok(Laplace { p, q, coins: &mut self.streams()?.laplace })
+    }
+
+    /// Coins for choosing records.
+    pub fn coins(&mut self) -> Result<&mut Coins, NoiseError> {
+        Ok(&mut self.streams()?.coins)
+    }
+
+    /// A fork leaves one thread in the child, the one that forked; what other threads had borrowed is never used
+    /// there. So one look at the process id per borrow is enough, unless a thread forks amid its own draws.
+    fn streams(&mut self) -> Result<&mut Streams, NoiseError> {
+        let (made_in, used_in) = (self.made_in, process::id());
+        if made_in == used_in { Ok(&mut self.streams) } else { Err(NoiseError::Forked { made_in, used_in }) }
+    }
+}
+
+impl fmt::Debug for NoiseSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "NoiseSource({})", self.provenance)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,48 @@
+//! Bayesian posteriors under differential privacy.
+//!
+//! - [`Records`](wall::Records) are private. They go into a [`Wall`](wall::Wall), and nothing else comes out of it than
+//!   [noisy sums](wall::Released) and [tempered draws](wall::Drawn).
+//! - A [`Plan`](wall::Plan) says beforehand what will be released. It is priced as a whole, compared with the
+//!   [`Privacy`](budget::Privacy) asked for, and reserved in a [`Ledger`](budget::Ledger) before the first release.
+//! - A [`Receipt`](receipt::Receipt) says what was spent, on what, and under which assumptions.
+//!
+//! All inference is done on what was released, so it cannot cost more privacy, however clever or wrong it is.
+//!
+//! ```
+//! use reticent::budget::{Adjacency, Privacy, Unlimited};
+//! use reticent::wall::{Geometry, NoiseSource, Plan, Query, Records, Sampler, Sums, Wall};
+//!
+//! struct Mean; // the sum of the records themselves
+//! impl Query for Mean {
+//!     fn width(&self) -> usize {
+//!         2
+//!     }
+//!     fn contribute(&self, record: &[f64], out: &mut [f64]) {
+//!         out.copy_from_slice(record);
+//!     }
+//! }
+//!
+//! let mut plan = Plan::new(1000, Adjacency::ReplaceOne);
+//! let sums = plan.sums(Sums {
+//!     what: "sum of the records".into(),
+//!     width: 2,
+//!     geometry: Geometry::Ball { radius: 1.0 },
+//!     sampler: Sampler::Full,
+//!     noise_multiplier: 4.0,
+//!     steps: 1,
+//! })?;
+//! let records = Records::new(vec![0.5; 2000], 2)?;
+//! let privacy = Privacy::new(1.0, 1e-5, Adjacency::ReplaceOne)?;
+//! let mut wall = Wall::new(records, NoiseSource::from_os()?, plan, &privacy, Box::new(Unlimited))?;
+//!
+//! let released = wall.sum(sums, &Mean)?;
+//! assert!((released.values[0] - 500.0).abs() < 10.0 * released.noise_sd[0]);
+//! println!("{}", wall.finish(0)?);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod budget;
+pub mod grid;
+pub mod receipt;
+pub mod symmetric;
+pub mod wall;

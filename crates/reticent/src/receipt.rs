@@ -1,0 +1,138 @@
+//! What was spent, on what, and under which assumptions.
+
+use crate::budget::{Adjacency, Guarantee};
+use crate::wall::{Geometry, Sampler};
+use reticent_accounting::Event;
+use serde::Serialize;
+use std::fmt;
+
+/// The account of one run. All of it is public.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Receipt {
+    /// The software that made it.
+    pub software: String,
+    /// What can be said about privacy: the cost of the whole plan with its accountant, or why there is none.
+    pub guarantee: Guarantee,
+    /// Which data sets are neighbours.
+    pub adjacency: Adjacency,
+    /// The public number of records.
+    pub records: usize,
+    /// The releases, by kind.
+    pub groups: Vec<Group>,
+    /// How often a released value had to be moved back into its domain, counted by the engine.
+    pub projections: u64,
+    /// Where the noise came from.
+    pub noise: String,
+    /// Where it was charged.
+    pub ledger: String,
+    /// What the guarantee rests on, in plain words.
+    pub assumptions: Vec<String>,
+}
+
+/// Releases of the same kind.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Group {
+    /// What was released.
+    pub what: String,
+    /// Coordinates of a sum, or candidates of a draw.
+    pub width: usize,
+    /// How each was made.
+    pub kind: Kind,
+    /// Releases planned, and paid for.
+    pub planned: u64,
+    /// Releases made.
+    pub made: u64,
+    /// What all planned releases are to the accountant.
+    pub event: Event,
+}
+
+/// How a release was made.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// A noisy sum.
+    Sum {
+        /// What contributions were clipped to.
+        geometry: Geometry,
+        /// Which records took part.
+        sampler: Sampler,
+        /// Noise over sensitivity: at least this.
+        noise_multiplier: f64,
+    },
+    /// A tempered draw.
+    Draw {
+        /// The range that scores were clipped to.
+        scores: (f64, f64),
+        /// The power that the scores were tempered with.
+        power: f64,
+    },
+}
+
+/// What every guarantee of this library rests on.
+pub(crate) fn assumptions(adjacency: Adjacency) -> Vec<String> {
+    let count = match adjacency {
+        Adjacency::ReplaceOne => "the number of records is public",
+        Adjacency::AddRemove => {
+            "the number of records in this receipt is a public guess, not read from the data"
+        }
+    };
+    let rest = [
+        "one row is one unit of privacy: a person with several rows is protected less",
+        "bounds, clipping, plan and candidates were chosen without looking at the data",
+        "a query is a pure function of one record and of what is public",
+        "the noise and the choice of records stay secret, and nobody times single releases",
+        "the noise is as good as random to anyone who cannot break ChaCha",
+    ];
+    std::iter::once(count).chain(rest).map(String::from).collect()
+}
+
+impl fmt::Display for Receipt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.guarantee)?;
+        writeln!(f, "{} records, {} adjacency", self.records, self.adjacency)?;
+        for group in &self.groups {
+            write!(
+                f,
+                "- {}: {} of {} releases, width {}, ",
+                group.what, group.made, group.planned, group.width
+            )?;
+            match &group.kind {
+                Kind::Sum { geometry, sampler, noise_multiplier } => {
+                    writeln!(f, "{geometry}, {sampler}, noise multiplier {noise_multiplier}")?;
+                }
+                Kind::Draw { scores: (lower, upper), power } => {
+                    writeln!(f, "draws with scores in [{lower}, {upper}] to the power {power:.4}")?;
+                }
+            }
+        }
+        writeln!(f, "projections: {}", self.projections)?;
+        writeln!(f, "noise: {}; ledger: {}; {}", self.noise, self.ledger, self.software)?;
+        writeln!(f, "assumptions:")?;
+        self.assumptions.iter().try_for_each(|assumption| writeln!(f, "- {assumption}"))
+    }
+}
+
+impl fmt::Display for Geometry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ball { radius } => write!(f, "L2 ball of radius {radius}"),
+            Self::NonNegativeBall { radius } => write!(f, "non-negative L2 ball of radius {radius}"),
+            Self::Box { .. } => f.write_str("box"),
+            Self::L1Ball { radius } => write!(f, "L1 ball of radius {radius}"),
+            Self::Blocks { radius, blocks } => {
+                write!(f, "L2 ball of radius {radius} over {} scaled blocks", blocks.len())
+            }
+        }
+    }
+}
+
+impl fmt::Display for Sampler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full => f.write_str("all records"),
+            Self::Fixed { batch } => write!(f, "fixed batches of {batch}"),
+            Self::Poisson { rate } => write!(f, "Poisson samples of rate {}", rate.value()),
+            Self::Pass { batch } => write!(f, "shuffled passes in batches of {batch}"),
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Contributions on the integer lattice, where clipping and summing are exact.
+
+use super::geometry::{Distance, Geometry};
+use reticent_noise::Resolution;
+
+/// Adding this to a number below $2^{51}$ leaves it rounded to an integer in the low bits.
+const ROUND: f64 = 6_755_399_441_055_744.0; // 1.5 * 2^52
+
+/// The largest coordinate of any contribution.
+const LARGEST: f64 = (1u64 << 50) as f64;
+
+/// Squares of numbers below this can be added up 128 at a time in 64 bits.
+const NARROW: i64 = 1 << 28;
+
+/// A domain in lattice units, and the noise that goes with it.
+///
+/// # Privacy
+/// A lattice unit is a public `step` in real units; noise has standard deviation (Gaussian) or scale (Laplace) $S$
+/// units. [`quantise`](Self::quantise) maps *any* vector of `f64` into the integer domain: coordinates are forced
+/// between the bounds, and then the norm is computed exactly and compared. No statement about rounding in
+/// `f64` is needed for that, only for wasting little of the domain. The sensitivity in units is at most
+/// $\lfloor S/z \rfloor$, checked in integers, so the noise multiplier $S/\Delta$ is at least the stated $z$.
+/// Attacked by `search_reaches_and_never_exceeds_the_sensitivity` and `no_contribution_leaves_the_domain`.
+pub(super) struct Lattice {
+    pub(super) step: f64,
+    pub(super) resolution: Resolution,
+    domain: Domain,
+    /// Real units over metric units of each coordinate; empty if 1.
+    pub(super) scales: Vec<f64>,
+}
+
+enum Domain {
+    /// Norm at most `limit`.
+    Ball { limit: i64, norm: Norm },
+    /// Bounds, which are integers.
+    Box { lower: Vec<f64>, upper: Vec<f64> },
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Norm {
+    One,
+    Two,
+    TwoNonNegative,
+}
+
+impl Lattice {
+    /// `None` if this resolution is too coarse or too fine for the domain.
+    pub(super) fn new(
+        geometry: &Geometry,
+        width: usize,
+        distance: Distance,
+        multiplier: f64,
+        resolution: Resolution,
+    ) -> Option<Self> {
+        let units = resolution.units_per_sigma() as f64;
+        // 1e-12 covers the rounding of the quotient: at most S/z.
+        let mut allowed = (units / multiplier * (1.0 - 1e-12)).floor();
+        let norm = match geometry {
+            Geometry::L1Ball { .. } => Norm::One,
+            Geometry::NonNegativeBall { .. } => Norm::TwoNonNegative,
+            _ => Norm::Two,
+        };
+        if norm == Norm::One {
+            // A discrete Laplace shifted by k units is no easier to tell apart than a continuous one shifted by
+            // k + 1: their profiles meet at e^((k-2j)/S), and the chords between lie below 1 - e^((e-(k+1)/S)/2).
+            allowed -= width as f64;
+        }
+        // What one record can do takes up all the units there are, less a hair for rounding: so the noise is a hair more
+        // than asked for.
+        let step = geometry.distance(distance) * (1.0 + 1e-9) / allowed;
+        let resolved = 8.0 * if norm == Norm::One { width as f64 } else { (width as f64).sqrt() };
+        if !(allowed >= resolved && allowed <= LARGEST) {
+            return None;
+        }
+        let squared = |x: f64| (x as u128).pow(2);
+        let domain = if let Geometry::Box { lower, upper } = geometry {
+            let bounds = lower.iter().zip(upper).map(|(l, u)| integer_bounds(l / step, u / step));
+            let (lower, upper): (Vec<f64>, Vec<f64>) = bounds.unzip();
+            if !lower.iter().chain(&upper).all(|x| x.abs() <= LARGEST) {
+                return None;
+            }
+            let sides = lower.iter().zip(&upper).map(|(l, u)| match distance {
+                Distance::Diameter => squared(u - l),
+                Distance::Reach => squared(l.abs().max(u.abs())),
+                Distance::TwiceReach => 4 * squared(l.abs().max(u.abs())),
+            });
+            if sides.sum::<u128>() > squared(allowed) {
+                return None;
+            }
+            Domain::Box { lower, upper }
+        } else {
+            let radii_squared = geometry.radii_squared(distance);
+            let mut limit = (allowed / radii_squared.sqrt()).floor();
+            while radii_squared as u128 * squared(limit) > squared(allowed) {
+                limit -= 1.0;
+            }
+            Domain::Ball { limit: limit as i64, norm }
+        };
+        let scales = match geometry {
+            Geometry::Blocks { blocks, .. } => {
+                blocks.iter().flat_map(|b| std::iter::repeat_n(b.scale, b.width)).collect()
+            }
+            _ => Vec::new(),
+        };
+        Some(Self { step, resolution, domain, scales })
+    }
+
+    /// Each coordinate in `0..=units`, which stand for `0.0..=range`. It has no noise.
+    pub(super) fn interval(width: usize, range: f64, units: u32) -> Self {
+        let domain = Domain::Box { lower: vec![0.0; width], upper: vec![f64::from(units); width] };
+        Self { step: range / f64::from(units), resolution: Resolution::Bits23, domain, scales: Vec::new() }
+    }
+
+    /// Whether sums of this many contributions fit in 64 bits, with noise.
+    pub(super) fn holds(&self, records: usize) -> bool {
+        let largest = match &self.domain {
+            Domain::Ball { limit, .. } => *limit as u128,
+            Domain::Box { lower, upper } => {
+                lower.iter().chain(upper).fold(0, |most: u128, x| most.max(x.abs() as u128))
+            }
+        };
+        largest * records as u128 <= 1 << 62
+    }
+
+    /// Puts a contribution on the lattice, inside the domain; one that is not finite becomes 0, or the point of a
+    /// box nearest to 0. `real` is used as scratch space.
+    pub(super) fn quantise(&self, real: &mut [f64], units: &mut [i64]) {
+        for (x, scale) in real.iter_mut().zip(&self.scales) {
+            *x /= scale;
+        }
+        match &self.domain {
+            Domain::Box { lower, upper } => {
+                if !real.iter().all(|x| x.is_finite()) {
+                    real.fill(0.0);
+                }
+                for (((x, unit), &l), &u) in real.iter().zip(units).zip(lower).zip(upper) {
+                    *unit = round_within(x / self.step, l, u);
+                }
+            }
+            &Domain::Ball { limit, norm } => {
+                if norm == Norm::TwoNonNegative {
+                    real.iter_mut().for_each(|x| *x = if *x < 0.0 { 0.0 } else { *x });
+                }
+                let mut step = self.step;
+                let mut length = real_norm(norm, real);
+                if length == f64::INFINITY {
+                    // The squares overflowed: the same in other units.
+                    real.iter_mut().for_each(|x| *x *= 2f64.powi(-600));
+                    step *= 2f64.powi(-600);
+                    length = real_norm(norm, real);
+                }
+                let cap = limit as f64;
+                let inside = length <= cap * step;
+                if inside && scale_into(real, 1.0 / step, limit, norm, units) {
+                    return;
+                }
+                // Rounding moves a vector by at most sqrt(d)/2, or d/2 in L1: aim that much lower.
+                let width = real.len() as f64;
+                let target = cap - 0.5 * if norm == Norm::One { width } else { width.sqrt() };
+                let factor = target * (1.0 - 1e-9) / length;
+                if !(length.is_finite() && scale_into(real, factor, limit, norm, units)) {
+                    units.fill(0);
+                }
+            }
+        }
+    }
+}
+
+/// The integers between two bounds; if there are none, the one next to them on the side of 0, twice.
+fn integer_bounds(lower: f64, upper: f64) -> (f64, f64) {
+    let (l, u) = (lower.ceil(), upper.floor());
+    if l <= u { (l, u) } else { (lower.trunc(), lower.trunc()) }
+}
+
+/// The nearest integer within integer bounds. What is not a number goes to a bound.
+#[inline]
+fn round_within(x: f64, lower: f64, upper: f64) -> i64 {
+    let x = if x < upper { x } else { upper };
+    let x = if x > lower { x } else { lower };
+    ((x + ROUND).to_bits() as i64).wrapping_sub(ROUND.to_bits() as i64)
+}
+
+/// Scales and rounds; whether the result is within the limit, exactly.
+#[inline]
+fn scale_into(real: &[f64], factor: f64, limit: i64, norm: Norm, units: &mut [i64]) -> bool {
+    let upper = limit as f64;
+    let lower = if norm == Norm::TwoNonNegative { 0.0 } else { -upper };
+    for (x, unit) in real.iter().zip(&mut *units) {
+        *unit = round_within(x * factor, lower, upper);
+    }
+    let limit_u = limit as u128;
+    match norm {
+        Norm::One => units.iter().map(|u| u128::from(u.unsigned_abs())).sum::<u128>() <= limit_u,
+        _ if limit < NARROW => {
+            // No coordinate is above the limit, so 32 bits hold each and 64 bits hold 128 squares.
+            let square = |&u: &i64| {
+                let size = u64::from((u as i32).unsigned_abs());
+                size * size
+            };
+            let chunks = units.chunks(128).map(|chunk| u128::from(chunk.iter().map(square).sum::<u64>()));
+            chunks.sum::<u128>() <= limit_u * limit_u
+        }
+        _ => units.iter().map(|u| u128::from(u.unsigned_abs()).pow(2)).sum::<u128>() <= limit_u * limit_u,
+    }
+}
+
+/// In eight lanes, so that the compiler need not keep the order of additions.
+#[inline]
+fn real_norm(norm: Norm, real: &[f64]) -> f64 {
+    let size = |x: f64| if norm == Norm::One { x.abs() } else { x * x };
+    let mut lanes = [0.0; 8];
+    let (chunks, rest) = real.as_chunks::<8>();
+    for chunk in chunks {
+        for (lane, &x) in lanes.iter_mut().zip(chunk) {
+            *lane += size(x);
+        }
+    }
+    let sum = lanes.iter().sum::<f64>() + rest.iter().map(|&x| size(x)).sum::<f64>();
+    if norm == Norm::One { sum } else { sum.sqrt() }
+}
+
+#[cfg(test)]
+#[path = "lattice_tests.rs"]
+mod tests;

@@ -1,0 +1,171 @@
+use super::super::geometry::Block;
+use super::*;
+use proptest::prelude::*;
+
+const WIDTH: usize = 6;
+
+fn geometries() -> Vec<Geometry> {
+    vec![
+        Geometry::Ball { radius: 1.5 },
+        Geometry::NonNegativeBall { radius: 0.7 },
+        Geometry::Box {
+            lower: vec![-1.0, 0.0, -0.2, 0.3, -5.0, -1.0],
+            upper: vec![1.0, 2.0, 0.4, 0.9, 5.0, -0.5],
+        },
+        Geometry::L1Ball { radius: 2.0 },
+        Geometry::Blocks {
+            radius: 1.0,
+            blocks: vec![
+                Block { width: 2, scale: 10.0 },
+                Block { width: 1, scale: 0.1 },
+                Block { width: 3, scale: 1.0 },
+            ],
+        },
+    ]
+}
+
+/// A contribution through the real code, in lattice units.
+fn quantised(lattice: &Lattice, contribution: &[f64]) -> Vec<i64> {
+    let mut units = vec![0; contribution.len()];
+    lattice.quantise(&mut contribution.to_vec(), &mut units);
+    units
+}
+
+/// Distance in units of the noise, in the norm of the domain.
+fn distance(lattice: &Lattice, a: &[i64], b: &[i64]) -> f64 {
+    let one = matches!(lattice.domain, Domain::Ball { norm: Norm::One, .. });
+    let gaps = a.iter().zip(b).map(|(a, b)| (a - b) as f64);
+    let length = if one { gaps.map(f64::abs).sum::<f64>() } else { gaps.map(|x| x * x).sum::<f64>().sqrt() };
+    length / lattice.resolution.units_per_sigma() as f64
+}
+
+/// A small generator for the search; its law does not matter.
+struct Dice(u64);
+
+impl Dice {
+    fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+    }
+}
+
+/// For each geometry and distance: random, extremal and hill-climbing pairs reach at least 0.999 of the stated
+/// sensitivity and never exceed it.
+#[test]
+fn search_reaches_and_never_exceeds_the_sensitivity() {
+    let multiplier = 2.0;
+    for geometry in geometries() {
+        for kind in [Distance::Reach, Distance::Diameter, Distance::TwiceReach] {
+            for resolution in [Resolution::Bits23, Resolution::Bits40] {
+                let lattice = Lattice::new(&geometry, WIDTH, kind, multiplier, resolution).unwrap();
+                let zero = vec![0; WIDTH];
+                // Under add/remove one record moves the sum from nothing; twice that is what Poisson pairs assume.
+                let measure = |a: &[f64], b: &[f64]| match kind {
+                    Distance::Reach => distance(&lattice, &quantised(&lattice, a), &zero),
+                    Distance::TwiceReach => 2.0 * distance(&lattice, &quantised(&lattice, a), &zero),
+                    Distance::Diameter => {
+                        distance(&lattice, &quantised(&lattice, a), &quantised(&lattice, b))
+                    }
+                };
+                let mut dice = Dice(7);
+                let mut best = 0.0;
+                let consider = |a: &[f64], b: &[f64], best: &mut f64| -> bool {
+                    let found = measure(a, b);
+                    assert!(found <= 1.0 / multiplier, "{geometry:?} {kind:?}: {found}");
+                    let better = found > *best;
+                    *best = best.max(found);
+                    better
+                };
+                let mut top: (Vec<f64>, Vec<f64>) = (vec![0.0; WIDTH], vec![0.0; WIDTH]);
+                for magnitude in [0.5, 1.0, 3.0, 1e3, 1e200] {
+                    for axis in 0..WIDTH {
+                        for other in 0..WIDTH {
+                            // Extremal: along axes, antipodal, and all coordinates at once.
+                            let spike =
+                                |k: usize, x: f64| (0..WIDTH).map(|i| if i == k { x } else { 0.0 }).collect();
+                            let (a, b): (Vec<f64>, Vec<f64>) =
+                                (spike(axis, magnitude), spike(other, -magnitude));
+                            let (c, d) = (vec![magnitude; WIDTH], vec![-magnitude; WIDTH]);
+                            let e: Vec<f64> = spike(other, magnitude);
+                            for (x, y) in [(&a, &b), (&a, &e), (&b, &a), (&c, &d), (&d, &c)] {
+                                if consider(x, y, &mut best) {
+                                    top = (x.clone(), y.clone());
+                                }
+                            }
+                        }
+                    }
+                }
+                // And all corners, against their opposites.
+                for corner in 0..1u32 << WIDTH {
+                    let sign = |k: usize| if corner >> k & 1 == 1 { 1e3 } else { -1e3 };
+                    let a: Vec<f64> = (0..WIDTH).map(sign).collect();
+                    let b: Vec<f64> = a.iter().map(|x| -x).collect();
+                    if consider(&a, &b, &mut best) {
+                        top = (a, b);
+                    }
+                }
+                for _ in 0..300 {
+                    let mut random =
+                        |scale: f64| (0..WIDTH).map(|_| scale * dice.next()).collect::<Vec<f64>>();
+                    let (a, b) = (random(3.0), random(3.0));
+                    if consider(&a, &b, &mut best) {
+                        top = (a, b);
+                    }
+                    let mut climb = |from: &[f64]| {
+                        from.iter().map(|x| x + 0.05 * dice.next() * (1.0 + x.abs())).collect::<Vec<f64>>()
+                    };
+                    let (a, b) = (climb(&top.0), climb(&top.1));
+                    if consider(&a, &b, &mut best) {
+                        top = (a, b);
+                    }
+                }
+                assert!(best >= 0.999 / multiplier, "{geometry:?} {kind:?} {resolution:?}: only {best}");
+            }
+        }
+    }
+}
+
+/// What the lattice says of a geometry is what the geometry says of itself.
+#[test]
+fn units_and_reals_agree() {
+    for geometry in geometries() {
+        for kind in [Distance::Reach, Distance::Diameter] {
+            let lattice = Lattice::new(&geometry, WIDTH, kind, 3.0, Resolution::Bits40).unwrap();
+            let sd = lattice.step * lattice.resolution.units_per_sigma() as f64;
+            let ratio = sd / (3.0 * geometry.distance(kind));
+            assert!((1.0..1.000_001).contains(&ratio), "{geometry:?}: {ratio}");
+        }
+    }
+}
+
+#[test]
+fn values_that_are_not_numbers_become_nothing() {
+    for geometry in geometries() {
+        let lattice = Lattice::new(&geometry, WIDTH, Distance::Diameter, 2.0, Resolution::Bits23).unwrap();
+        for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            let mut contribution = vec![0.4; WIDTH];
+            contribution[3] = bad;
+            let expected = quantised(&lattice, &[0.0; WIDTH]);
+            if bad.is_nan() || matches!(geometry, Geometry::Box { .. }) {
+                assert_eq!(quantised(&lattice, &contribution), expected, "{geometry:?} {bad}");
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever the bits, the result is in the domain, and inside it rounding is all that happens.
+    #[test]
+    fn no_contribution_leaves_the_domain(bits in proptest::collection::vec(any::<u64>(), WIDTH), shape in 0usize..5, small in any::<bool>()) {
+        let geometry = &geometries()[shape];
+        let lattice = Lattice::new(geometry, WIDTH, Distance::Reach, 1.0, Resolution::Bits23).unwrap();
+        let contribution: Vec<f64> = bits.iter().map(|&bits| {
+            let x = f64::from_bits(bits);
+            if small { (x.abs() % 0.1).max(0.0) } else { x }
+        }).collect();
+        let units = quantised(&lattice, &contribution);
+        prop_assert!(distance(&lattice, &units, &[0; WIDTH]) <= 1.0, "{contribution:?} {units:?}");
+    }
+}

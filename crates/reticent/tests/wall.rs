@@ -1,0 +1,337 @@
+//! The wall as an engine meets it.
+
+use reticent::budget::{
+    Adjacency, Guarantee, Ledger, LedgerError, NotPrivate, Privacy, Request, Spent, Ticket, Unlimited,
+};
+use reticent::grid::Grid;
+use reticent::symmetric;
+use reticent::wall::{
+    Draws, Geometry, NoiseSource, Plan, Query, Rate, Records, Released, Sampler, SumId, Sums, Wall, WallError,
+};
+use std::sync::{Arc, Mutex};
+
+/// The record itself, or what a mischievous query makes of it.
+struct Column<F>(usize, F);
+
+impl<F: Fn(&[f64], &mut [f64]) + Sync> Query for Column<F> {
+    fn width(&self) -> usize {
+        self.0
+    }
+    fn contribute(&self, record: &[f64], out: &mut [f64]) {
+        (self.1)(record, out);
+    }
+}
+
+fn copy() -> impl Query {
+    Column(2, |record: &[f64], out: &mut [f64]| out.copy_from_slice(record))
+}
+
+const RECORDS: usize = 500;
+
+fn records() -> Records {
+    let values = (0..2 * RECORDS).map(|k| 0.5 * (k as f64 * 0.7).sin()).collect();
+    Records::new(values, 2).unwrap()
+}
+
+fn plain_sum() -> Vec<f64> {
+    (0..2).map(|j| (0..RECORDS).map(|i| 0.5 * ((2 * i + j) as f64 * 0.7).sin()).sum()).collect()
+}
+
+fn plan(sampler: Sampler, multiplier: f64, steps: u64, adjacency: Adjacency) -> (Plan, SumId) {
+    let mut plan = Plan::new(RECORDS, adjacency);
+    let geometry = Geometry::Ball { radius: 1.0 };
+    let sums =
+        Sums { what: "the records".into(), width: 2, geometry, sampler, noise_multiplier: multiplier, steps };
+    let id = plan.sums(sums).unwrap();
+    (plan, id)
+}
+
+fn privacy(adjacency: Adjacency) -> Privacy {
+    Privacy::new(50.0, 1e-5, adjacency).unwrap()
+}
+
+fn wall(seed: u64, sampler: Sampler, multiplier: f64, steps: u64) -> (Wall, SumId) {
+    let (plan, id) = plan(sampler, multiplier, steps, Adjacency::ReplaceOne);
+    let source = NoiseSource::insecure_from_seed(seed);
+    let wall =
+        Wall::new(records(), source, plan, &privacy(Adjacency::ReplaceOne), Box::new(Unlimited)).unwrap();
+    (wall, id)
+}
+
+fn release(seed: u64, query: &impl Query, multiplier: f64) -> Released {
+    let (mut wall, id) = wall(seed, Sampler::Full, multiplier, 1);
+    wall.sum(id, query).unwrap()
+}
+
+/// Sample mean and variance over 400 seeds: within 5 standard errors, false alarm below 1e-5.
+#[test]
+fn the_noise_has_the_stated_deviation_and_no_bias() {
+    let exact = plain_sum();
+    let errors: Vec<f64> = (0..400)
+        .map(|seed| {
+            let released = release(seed, &copy(), 3.0);
+            assert!((released.noise_sd[0] / 6.0 - 1.0).abs() < 1e-6);
+            (released.values[0] - exact[0]) / released.noise_sd[0]
+        })
+        .collect();
+    let mean = errors.iter().sum::<f64>() / 400.0;
+    let variance = errors.iter().map(|e| e * e).sum::<f64>() / 400.0;
+    assert!(mean.abs() < 5.0 / 20.0, "{mean}");
+    assert!((variance - 1.0).abs() < 5.0 * (2.0f64 / 400.0).sqrt(), "{variance}");
+}
+
+#[test]
+fn huge_noise_destroys_the_result() {
+    let exact = plain_sum();
+    let released = release(1, &copy(), 1e6);
+    assert!((released.values[0] - exact[0]).abs() > 100.0 * exact[0].abs().max(1.0), "{released:?}");
+}
+
+#[test]
+fn without_privacy_the_sum_is_plain() {
+    let (plan, id) = plan(Sampler::Full, 1.0, 1, Adjacency::ReplaceOne);
+    let mut wall =
+        Wall::without_privacy(records(), NoiseSource::from_os().unwrap(), plan, Box::new(Unlimited)).unwrap();
+    let released = wall
+        .sum(id, &Column(2, |r: &[f64], out: &mut [f64]| out.copy_from_slice(&[1e3 * r[0], r[1]])))
+        .unwrap();
+    let exact: f64 = (0..RECORDS).map(|i| 1e3 * (0.5 * ((2 * i) as f64 * 0.7).sin())).sum();
+    assert_eq!(released.values[0], exact, "no clipping, no noise");
+    assert_eq!(released.guarantee.to_string(), "NOT PRIVATE: no noise");
+    let receipt = wall.finish(0).unwrap();
+    assert!(receipt.guarantee.cost().is_none());
+}
+
+/// A seed is for tests: nothing about epsilon can be had from such a run.
+#[test]
+fn a_fixed_seed_has_no_guarantee() {
+    let (mut wall, id) = wall(1, Sampler::Full, 3.0, 1);
+    let released = wall.sum(id, &copy()).unwrap();
+    assert_eq!(released.guarantee, Guarantee::None(NotPrivate::FixedSeed));
+    let receipt = wall.finish(2).unwrap();
+    let text = receipt.to_string();
+    assert!(text.contains("NOT PRIVATE: fixed seed") && !text.contains("epsilon"), "{text}");
+    assert!(text.contains("projections: 2") && text.contains("no ledger"), "{text}");
+}
+
+#[test]
+fn a_real_run_has_a_receipt_that_can_be_read_by_machines() {
+    let (plan, id) = plan(Sampler::Fixed { batch: 5 }, 2.0, 10, Adjacency::ReplaceOne);
+    let privacy = privacy(Adjacency::ReplaceOne);
+    let mut wall =
+        Wall::new(records(), NoiseSource::from_os().unwrap(), plan, &privacy, Box::new(Unlimited)).unwrap();
+    assert_eq!(wall.sum(id, &copy()).unwrap().expected_batch, 5.0);
+    let receipt = wall.finish(0).unwrap();
+    let cost = receipt.guarantee.cost().unwrap();
+    assert!(cost.epsilon.upper > 0.0 && cost.epsilon.upper < 50.0);
+    let json = serde_json::to_value(&receipt).unwrap();
+    assert_eq!(json["groups"][0]["made"], 1);
+    assert_eq!(json["groups"][0]["planned"], 10);
+    assert_eq!(json["groups"][0]["kind"]["sum"]["sampler"]["fixed"]["batch"], 5);
+    assert_eq!(json["groups"][0]["event"]["repeat"][0]["release"]["sampling"]["fixed"]["records"], RECORDS);
+    assert!(receipt.to_string().contains("the number of records is public"));
+}
+
+/// Whatever a query does, what comes out has noise: two seeds differ.
+#[test]
+fn bad_contributions_are_noised_all_the_same() {
+    type Bad = fn(&[f64], &mut [f64]);
+    let queries: [Bad; 5] = [
+        |_, out| out.fill(f64::NAN),
+        |_, out| out.fill(f64::INFINITY),
+        |_, out| out.fill(1e308),
+        |_, _| {},
+        |record, out| out.fill(if record[0] > 0.0 { f64::NAN } else { -1e300 }),
+    ];
+    for query in queries {
+        let query = Column(2, query);
+        let (a, b) = (release(1, &query, 1.0), release(2, &query, 1.0));
+        assert_ne!(a.values, b.values);
+        // 500 records of norm at most 1, and noise of deviation 2.
+        assert!(a.values.iter().all(|x| x.abs() < RECORDS as f64 + 40.0), "{a:?}");
+    }
+}
+
+#[test]
+fn sums_do_not_depend_on_threads() {
+    let wide = Column(300, |record: &[f64], out: &mut [f64]| {
+        out.iter_mut().enumerate().for_each(|(k, x)| *x = (record[0] * k as f64).sin() / 20.0);
+    });
+    let run = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| {
+            let mut plan = Plan::new(RECORDS, Adjacency::ReplaceOne);
+            let id = plan
+                .sums(Sums {
+                    what: "wide".into(),
+                    width: 300,
+                    geometry: Geometry::Ball { radius: 1.0 },
+                    sampler: Sampler::Full,
+                    noise_multiplier: 2.0,
+                    steps: 1,
+                })
+                .unwrap();
+            let source = NoiseSource::insecure_from_seed(9);
+            let privacy = privacy(Adjacency::ReplaceOne);
+            let mut wall = Wall::new(records(), source, plan, &privacy, Box::new(Unlimited)).unwrap();
+            wall.sum(id, &wide).unwrap().values
+        })
+    };
+    let one = run(1);
+    assert_eq!(one, run(2));
+    assert_eq!(one, run(4));
+}
+
+#[test]
+fn nothing_is_released_beyond_the_plan() {
+    let (mut wall, id) = wall(1, Sampler::Full, 3.0, 2);
+    wall.sum(id, &copy()).unwrap();
+    assert_eq!(wall.sum(id, &copy()).unwrap().step, 2);
+    assert!(matches!(wall.sum(id, &copy()), Err(WallError::Exhausted { planned: 2, .. })));
+    let wide = Column(3, |_: &[f64], _: &mut [f64]| {});
+    assert!(matches!(wall.sum(id, &wide), Err(WallError::Width { planned: 2, given: 3 })));
+}
+
+/// Writes down what it is asked, and refuses as told.
+struct Scribe(Arc<Mutex<Vec<&'static str>>>, bool);
+
+impl Ledger for Scribe {
+    fn name(&self) -> String {
+        "scribe".into()
+    }
+    fn reserve(&mut self, request: &Request) -> Result<Ticket, LedgerError> {
+        assert!(request.guarantee.cost().is_some());
+        self.0.lock().unwrap().push("reserve");
+        Ok(Ticket("1".into()))
+    }
+    fn start(&mut self, _: &Ticket) -> Result<(), LedgerError> {
+        self.0.lock().unwrap().push("start");
+        if self.1 { Err(LedgerError::Failed("the disk is full".into())) } else { Ok(()) }
+    }
+    fn settle(&mut self, _: Ticket, spent: Spent<'_>) -> Result<(), LedgerError> {
+        self.0.lock().unwrap().push(if spent.cost.is_some() { "settle" } else { "settle nothing" });
+        Ok(())
+    }
+}
+
+#[test]
+fn the_ledger_comes_before_the_release() {
+    for fails in [false, true] {
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let (plan, id) = plan(Sampler::Full, 3.0, 2, Adjacency::ReplaceOne);
+        let ledger = Box::new(Scribe(log.clone(), fails));
+        let privacy = privacy(Adjacency::ReplaceOne);
+        let mut wall = Wall::new(records(), NoiseSource::from_os().unwrap(), plan, &privacy, ledger).unwrap();
+        assert_eq!(*log.lock().unwrap(), ["reserve"]);
+        let witness = log.clone();
+        let query = Column(2, move |_: &[f64], _: &mut [f64]| {
+            assert!(
+                witness.lock().unwrap().contains(&"start"),
+                "a record was read before the start was written"
+            );
+        });
+        let released = wall.sum(id, &query);
+        assert_eq!(released.is_err(), fails, "no release without a ledger that says so");
+        wall.finish(0).unwrap();
+        let expected: &[&str] =
+            if fails { &["reserve", "start", "settle nothing"] } else { &["reserve", "start", "settle"] };
+        assert_eq!(*log.lock().unwrap(), expected);
+    }
+}
+
+#[test]
+fn budgets_adjacencies_and_deltas_are_checked() {
+    let make = |multiplier, privacy: Privacy, adjacency| {
+        let (plan, _) = plan(Sampler::Full, multiplier, 1, adjacency);
+        Wall::new(records(), NoiseSource::from_os().unwrap(), plan, &privacy, Box::new(Unlimited)).err()
+    };
+    let replace = Adjacency::ReplaceOne;
+    let strict = Privacy::new(0.1, 1e-5, replace).unwrap();
+    assert!(matches!(make(1.0, strict, replace), Some(WallError::OverBudget { .. })));
+    assert!(matches!(make(1.0, privacy(replace), Adjacency::AddRemove), Some(WallError::Privacy(_))));
+    // Delta of 1/N or more could be one record in the open.
+    let large = Privacy::new(50.0, 1.0 / RECORDS as f64, replace).unwrap();
+    assert!(matches!(make(1.0, large, replace), Some(WallError::Privacy(_))));
+    assert!(make(1.0, large.allow_large_delta(), replace).is_none());
+    assert!(
+        make(1.0, Privacy::new(50.0, 0.0, replace).unwrap(), replace).is_some(),
+        "a Gaussian needs a delta"
+    );
+    for (epsilon, delta) in [(0.0, 1e-5), (f64::NAN, 1e-5), (1.0, 1.0), (1.0, -0.1)] {
+        assert!(Privacy::new(epsilon, delta, replace).is_err());
+    }
+}
+
+#[test]
+fn wrong_records_are_refused_without_a_value() {
+    for (values, width) in [(vec![1.0, 7.25, 3.0], 2), (vec![7.25, f64::NAN], 2), (vec![7.25], 0)] {
+        let error = Records::new(values, width).err().unwrap().to_string();
+        assert!(!error.contains("7.25"), "{error}");
+    }
+    let (plan, _) = plan(Sampler::Full, 1.0, 1, Adjacency::ReplaceOne);
+    let few = Records::new(vec![0.0; 8], 2).unwrap();
+    let wall = Wall::new(
+        few,
+        NoiseSource::from_os().unwrap(),
+        plan,
+        &privacy(Adjacency::ReplaceOne),
+        Box::new(Unlimited),
+    );
+    let error = wall.err().unwrap().to_string();
+    assert!(error.contains("500") && !error.contains('4'), "{error}");
+}
+
+/// Under replace-one, Poisson samples are accounted with twice the reach, so a non-negative ball gets more noise there
+/// than its diameter asks for.
+#[test]
+fn poisson_replacement_uses_twice_the_reach() {
+    let sd = |sampler| {
+        let mut plan = Plan::new(RECORDS, Adjacency::ReplaceOne);
+        let geometry = Geometry::NonNegativeBall { radius: 1.0 };
+        let id = plan
+            .sums(Sums { what: "x".into(), width: 2, geometry, sampler, noise_multiplier: 1.0, steps: 1 })
+            .unwrap();
+        let source = NoiseSource::insecure_from_seed(1);
+        let mut wall =
+            Wall::new(records(), source, plan, &privacy(Adjacency::ReplaceOne), Box::new(Unlimited)).unwrap();
+        wall.sum(id, &copy()).unwrap().noise_sd[0]
+    };
+    assert!((sd(Sampler::Full) / 2f64.sqrt() - 1.0).abs() < 1e-5);
+    assert!((sd(Sampler::Poisson { rate: Rate::at_most(0.5).unwrap() }) / 2.0 - 1.0).abs() < 1e-5);
+}
+
+/// The draw follows the tempered scores: here two candidates with a known log ratio, 4 standard deviations.
+#[test]
+fn draws_are_tempered() {
+    let hits = (0..2000)
+        .filter(|&seed| {
+            let mut plan = Plan::new(10, Adjacency::ReplaceOne);
+            let draws =
+                Draws { what: "pick".into(), candidates: 2, lower: 0.0, upper: 1.0, epsilon: 0.2, draws: 1 };
+            let id = plan.draws(draws).unwrap();
+            let records = Records::new(vec![1.0; 10], 1).unwrap();
+            let source = NoiseSource::insecure_from_seed(seed);
+            let privacy = Privacy::new(1.0, 0.0, Adjacency::ReplaceOne).unwrap();
+            let mut wall = Wall::new(records, source, plan, &privacy, Box::new(Unlimited)).unwrap();
+            let grid = Grid::new(vec![0.0, 1.0], |record: &[f64], point: f64| record[0] * point);
+            let drawn = wall.draw(id, &grid, &[]).unwrap();
+            assert!((drawn.power - 0.1).abs() < 1e-9);
+            drawn.index == 1
+        })
+        .count() as f64;
+    // Ten records of score 1 at power 0.1: log odds of 1.
+    let p = 1.0 / (1.0 + (-1f64).exp());
+    assert!((hits / 2000.0 - p).abs() < 4.0 * (p * (1.0 - p) / 2000.0).sqrt(), "{hits}");
+}
+
+#[test]
+fn symmetric_coordinates_keep_the_norm() {
+    let matrix = [1.0, 2.0, 3.0, 2.0, 5.0, -1.0, 3.0, -1.0, 0.5];
+    let mut coordinates = vec![0.0; symmetric::width(3)];
+    symmetric::to_coordinates(&matrix, 3, &mut coordinates);
+    let norm = |values: &[f64]| values.iter().map(|x| x * x).sum::<f64>().sqrt();
+    assert!((norm(&coordinates) - norm(&matrix)).abs() < 1e-12);
+    let mut back = vec![0.0; 9];
+    symmetric::from_coordinates(&coordinates, 3, &mut back);
+    assert!(back.iter().zip(matrix).all(|(a, b)| (a - b).abs() < 1e-12));
+}
