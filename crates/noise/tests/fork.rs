@@ -4,7 +4,7 @@
 use reticent_noise::{NoiseError, NoiseSource, Resolution};
 use std::num::NonZeroU64;
 
-fn forked<T>(result: Result<T, NoiseError>) -> bool {
+fn forked<T>(result: &Result<T, NoiseError>) -> bool {
     matches!(result, Err(NoiseError::Forked { made_in, used_in }) if made_in != used_in)
 }
 
@@ -17,10 +17,10 @@ fn forked_process_is_refused() {
     let child = unsafe { libc::fork() };
     assert!(child >= 0, "fork failed");
     if child == 0 {
-        let refused = forked(source.coins())
-            && forked(source.gaussian(Resolution::Bits23))
-            && forked(source.gaussian(Resolution::Bits40))
-            && forked(source.laplace(NonZeroU64::MIN, NonZeroU64::MIN));
+        let refused = forked(&source.coins())
+            && forked(&source.gaussian(Resolution::Bits23))
+            && forked(&source.gaussian(Resolution::Bits40))
+            && forked(&source.laplace(NonZeroU64::MIN, NonZeroU64::MIN));
         unsafe { libc::_exit(if refused { 0 } else { 1 }) }
     }
     let mut status = 0;

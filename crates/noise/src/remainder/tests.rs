@@ -32,8 +32,8 @@ fn decide_is_within_its_error() {
         if !cell.decide(h, s, 0) {
             continue; // a remainder below the error bound
         }
-        let accepted = BigInt::from(threshold(cell, h, s)) * cell.envelope << (exact::BITS - 128 - 72);
-        let taper = exact::ratio(u128::from(cell.taper), unit) * s >> 128u32;
+        let accepted = (BigInt::from(threshold(cell, h, s)) * cell.envelope) << (exact::BITS - 128 - 72);
+        let taper = (exact::ratio(u128::from(cell.taper), unit) * s) >> 128u32;
         let truth = exact::cell_density(h, s) - exact::ratio(u128::from(cell.covered), unit) + taper;
         let error = BigInt::from((accepted - truth).magnitude().clone());
         assert!(error < bound, "cell {h}");

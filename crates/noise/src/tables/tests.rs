@@ -59,7 +59,7 @@ pub(crate) mod exact {
     /// P(|N| < h/64) = 2 phi(z) (z + z^3/3 + z^5/15 + ...), all terms positive.
     pub fn mass_below(h: usize) -> BigInt {
         let z: BigInt = one() * h / 64;
-        let (mut term, mut sum, mut n) = (z.clone(), BigInt::from(0), 1u32);
+        let (mut term, mut sum, mut n) = (z, BigInt::from(0), 1u32);
         while term != BigInt::from(0) {
             sum += &term;
             n += 2;
