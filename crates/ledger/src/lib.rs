@@ -5,6 +5,7 @@
 //!   (epsilon, delta), that may ever be spent on it.
 //! - A [`Request`] asks for the cost of a whole run up front. The ledger answers with a [`Reservation`], or with a
 //!   [`Refusal`] that says what is spent and what remains.
+//! - A [`Run`] does all this for the wall of the library, on behalf of one data set.
 //! - An [`Account`] is the balance of a data set, and its history is a list of [`Charge`]s.
 //!
 //! They meet in this order, each step on the disk before the next begins:
@@ -64,6 +65,7 @@ mod account;
 mod amount;
 mod error;
 mod ledger;
+mod run;
 mod store;
 mod time;
 
@@ -71,3 +73,4 @@ pub use account::{Account, Charge, Counts, DataSet, State};
 pub use amount::Amount;
 pub use error::{LedgerError, Refusal};
 pub use ledger::{Ledger, Request, Reservation};
+pub use run::Run;

@@ -181,8 +181,8 @@ pub struct Spent<'a> {
 #[derive(Debug, Clone, PartialEq, Error)]
 #[allow(missing_docs, reason = "each message says what its variant and fields are")]
 pub enum LedgerError {
-    #[error("epsilon {requested} was requested; {spent} is spent and {remaining} remains")]
-    Refused { spent: f64, requested: f64, remaining: f64 },
+    #[error("{0}")]
+    Refused(String),
     #[error("the ledger failed: {0}")]
     Failed(String),
 }
@@ -198,7 +198,7 @@ pub trait Ledger: Send {
     /// Sets the whole cost aside, or refuses.
     ///
     /// # Errors
-    /// [`LedgerError::Refused`] if it is more than what remains.
+    /// [`LedgerError::Refused`] if it is more than what remains; it says what is spent, requested and remaining.
     fn reserve(&mut self, request: &Request) -> Result<Ticket, LedgerError>;
     /// Marks the reservation as no longer refundable.
     ///

@@ -6,3 +6,4 @@ mod race;
 mod rounding;
 mod spender;
 mod states;
+mod wall;
