@@ -1,6 +1,7 @@
 //! What must hold for every event, on a wide random grid.
 
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use reticent_accounting::pld::PldAccountant;
 use reticent_accounting::rdp::{Conversion, poisson_gaussian};
 use reticent_accounting::{
@@ -49,11 +50,14 @@ fn mechanism() -> impl Strategy<Value = Mechanism> {
     ]
 }
 
+/// The same cases in every run; change it to look at others.
+const SEED: RngSeed = RngSeed::Fixed(2026);
+
 /// Room for rounding in comparisons of two computed numbers.
 const ROUNDING: f64 = 1e-9;
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, rng_seed: SEED, ..ProptestConfig::default() })]
 
     /// No panic, no NaN, no negative epsilon, brackets the right way round, by any accountant.
     #[test]
@@ -131,7 +135,7 @@ proptest! {
         ]);
         for method in [Method::Pld, Method::Rdp] {
             let [x, y] = [&left, &right].map(|event| account(event, Adjacency::AddRemove, delta, method).unwrap().epsilon);
-            prop_assert!((x.upper - y.upper).abs() <= ROUNDING * x.upper, "{method}: {x:?} {y:?}");
+            prop_assert!(x.upper == y.upper || (x.upper - y.upper).abs() <= ROUNDING * x.upper, "{method}: {x:?} {y:?}");
         }
     }
 
