@@ -23,12 +23,13 @@ pub(crate) fn boundary<E>(
         let secant = inside.0 + (outside.0 - inside.0) * (-b / (a - b));
         // A secant step that would not shrink the interval is replaced by its middle.
         let x = if secant.is_finite() && gap <= 0.6 * width {
-            // Step a little past the estimate, so that both ends close in.
-            let margin = 0.4 * resolution;
-            let nudged =
-                if secant.is_nan() { f64::NAN } else { secant + margin * (inside.0 - outside.0).signum() };
+            // Step a little past the estimate, towards the farther end: it will then move close to the root too.
+            let margin = (0.01 * gap).max(0.4 * resolution);
+            let near_outside = (secant - outside.0).abs() < (secant - inside.0).abs();
+            let farther = if near_outside { inside.0 } else { outside.0 };
             let (low, high) = (outside.0.min(inside.0), outside.0.max(inside.0));
-            nudged.clamp(low + 0.4 * resolution, high - 0.4 * resolution)
+            (secant + margin * (farther - secant).signum())
+                .clamp(low + 0.4 * resolution, high - 0.4 * resolution)
         } else {
             0.5 * (outside.0 + inside.0)
         };
