@@ -4,7 +4,7 @@ use reticent_accounting::{Cost, Method, account, account_delta, compare};
 use serde::Serialize;
 
 use crate::event::{EventArgs, SamplingRecord};
-use crate::output::{Failure, json, rounded_up, table};
+use crate::output::{Failure, json, rounded_down, rounded_up, table};
 
 /// What a sequence of private releases costs.
 #[derive(clap::Args)]
@@ -107,7 +107,7 @@ pub(crate) fn comparison(
     for (method, cost) in costs {
         if let Ok(cost) = cost {
             let mark = if *method == best { "*" } else { "" };
-            let lower = lower_end(cost).map_or(String::new(), |lower| format!("{lower:.5}"));
+            let lower = lower_end(cost).map_or(String::new(), rounded_down);
             rows.push(vec![mark.to_owned(), method.to_string(), rounded_up(cost.epsilon.upper), lower]);
         }
     }

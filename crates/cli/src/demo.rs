@@ -43,7 +43,7 @@ pub(crate) fn run() -> Result<String, Failure> {
         "\nReceipt\n  \
          released      {} sums, each of 1 of {RECORDS} records drawn afresh, with Gaussian noise\n  \
          noise         {} times the replace-one sensitivity\n  \
-         spent         epsilon {} at delta {DELTA:e} (no accountant of this mechanism can show less than {:.4})\n  \
+         spent         epsilon {} at delta {DELTA:e} (this bound, computed exactly, is at least {:.4})\n  \
          accountant    {}\n  \
          neighbours    data sets that differ in one record; the number of records is public\n  \
          assumes       a record is a person; the noise and the choice of records stay secret\n\n\

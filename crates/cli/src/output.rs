@@ -78,6 +78,11 @@ pub(crate) fn rounded_up(value: f64) -> String {
     }
 }
 
+/// The lower end of a bracket, rounded **down** to five decimals.
+pub(crate) fn rounded_down(value: f64) -> String {
+    format!("{:.5}", (value * 1e5).floor() / 1e5)
+}
+
 /// Left-aligned columns, two spaces apart.
 pub(crate) fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
@@ -108,6 +113,7 @@ mod tests {
         assert_eq!(rounded_up(12.345_61), "12.346");
         assert_eq!(rounded_up(1.234_56e-9), "1.2346e-9");
         assert_eq!(rounded_up(f64::INFINITY), "inf");
+        assert_eq!(rounded_down(0.876_359), "0.87635");
         for value in [0.1, 0.3, 2.0 / 3.0, 123.456_789] {
             assert!(rounded_up(value).parse::<f64>().unwrap() >= value * (1.0 - 1e-12));
         }

@@ -136,8 +136,9 @@ impl fmt::Display for Guarantee {
             Self::None(reason) => reason.fmt(f),
             Self::Private(Cost { epsilon, delta, adjacency, method }) => write!(
                 f,
-                "epsilon {:.4} at delta {delta:e}, {adjacency} adjacency, by {method} (at least {:.4})",
-                epsilon.upper, epsilon.lower
+                "epsilon {:.4} at delta {delta:e}, {adjacency} adjacency, by {method}",
+                // Up: a cost may not look smaller than it is.
+                (epsilon.upper * 1e4).ceil() / 1e4
             ),
         }
     }
