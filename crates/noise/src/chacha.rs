@@ -5,48 +5,34 @@
 //! and `chacha_matches_rand_chacha`.
 
 use crate::simd::{self, Kernel, Row};
+use std::array::from_fn;
 use zeroize::Zeroizing;
 
 /// Words made at once: sixteen state words of eight blocks, block fastest, so nothing is transposed.
 pub(crate) const BATCH: usize = 16 * 8;
 const CONSTANT: [u32; 4] = [0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574];
 
-/// How many ChaCha rounds a source runs. No attack on 8 rounds is known; 12 is the default.
+/// How many ChaCha rounds a source runs. No attack on 8 rounds is known; TLS runs 20.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum Rounds {
-    /// `ChaCha8`.
     Eight = 8,
-    /// `ChaCha12`.
     #[default]
     Twelve = 12,
-    /// `ChaCha20`, as in TLS.
     Twenty = 20,
-}
-
-#[inline(always)]
-fn quarter_round<R: Row>(v: &mut [R; 16], [a, b, c, d]: [usize; 4]) {
-    v[a] = v[a].add(v[b]);
-    v[d] = v[d].xor_rotate::<16>(v[a]);
-    v[c] = v[c].add(v[d]);
-    v[b] = v[b].xor_rotate::<12>(v[c]);
-    v[a] = v[a].add(v[b]);
-    v[d] = v[d].xor_rotate::<8>(v[a]);
-    v[c] = v[c].add(v[d]);
-    v[b] = v[b].xor_rotate::<7>(v[c]);
 }
 
 /// One keystream. Neither `Clone` nor `Debug`: a copy would repeat the noise.
 pub(crate) struct ChaCha {
-    pub key: Zeroizing<[u32; 8]>,
-    pub nonce: [u32; 2],
-    pub counter: u64,
+    key: Zeroizing<[u32; 8]>,
+    nonce: [u32; 2],
+    counter: u64,
     pub rounds: Rounds,
 }
 
 impl ChaCha {
     pub fn new(key: &[u32; 8], purpose: &[u8; 8], rounds: Rounds) -> Self {
-        let purpose = u64::from_le_bytes(*purpose);
-        let nonce = [purpose as u32, (purpose >> 32) as u32];
+        let nonce = from_fn(|i| u32::from_le_bytes(purpose.as_chunks().0[i]));
         Self { key: Zeroizing::new(*key), nonce, counter: 0, rounds }
     }
 
@@ -56,12 +42,12 @@ impl ChaCha {
     pub fn batch<R: Row>(&mut self, out: &mut [u32; BATCH], mut between: impl FnMut()) {
         let counter = self.counter;
         let block = |lane: usize| counter.wrapping_add(lane as u64);
-        let first: [R; 16] = std::array::from_fn(|i| match i {
-            0..4 => R::from([CONSTANT[i]; 8]),
-            4..12 => R::from([self.key[i - 4]; 8]),
-            12 => R::from(std::array::from_fn(|lane| block(lane) as u32)),
-            13 => R::from(std::array::from_fn(|lane| (block(lane) >> 32) as u32)),
-            _ => R::from([self.nonce[i - 14]; 8]),
+        let first: [R; 16] = from_fn(|i| match i {
+            0..4 => [CONSTANT[i]; 8].into(),
+            4..12 => [self.key[i - 4]; 8].into(),
+            12 => from_fn(|lane| block(lane) as u32).into(),
+            13 => from_fn(|lane| (block(lane) >> 32) as u32).into(),
+            _ => [self.nonce[i - 14]; 8].into(),
         });
         let mut v = first;
         for _ in 0..self.rounds as usize / 2 {
@@ -82,15 +68,27 @@ impl ChaCha {
     }
 
     pub fn fill(&mut self, out: &mut [u32; BATCH]) {
-        struct Fill<'a>(&'a mut ChaCha, &'a mut [u32; BATCH]);
-        impl Kernel for Fill<'_> {
-            #[inline(always)]
-            fn run<R: Row>(self) {
-                self.0.batch::<R>(self.1, || ());
-            }
-        }
-        simd::run(Fill(self, out));
+        simd::run((self, out));
     }
+}
+
+impl Kernel for (&mut ChaCha, &mut [u32; BATCH]) {
+    #[inline(always)]
+    fn run<R: Row>(self) {
+        self.0.batch::<R>(self.1, || ());
+    }
+}
+
+#[inline(always)]
+fn quarter_round<R: Row>(v: &mut [R; 16], [a, b, c, d]: [usize; 4]) {
+    v[a] = v[a].add(v[b]);
+    v[d] = v[d].xor_rotate::<16>(v[a]);
+    v[c] = v[c].add(v[d]);
+    v[b] = v[b].xor_rotate::<12>(v[c]);
+    v[a] = v[a].add(v[b]);
+    v[d] = v[d].xor_rotate::<8>(v[a]);
+    v[c] = v[c].add(v[d]);
+    v[b] = v[b].xor_rotate::<7>(v[c]);
 }
 
 #[cfg(test)]

@@ -1,5 +1,3 @@
-//! Exact coins.
-
 use crate::chacha::{BATCH, ChaCha};
 use crate::error::NoiseError;
 use std::collections::BTreeSet;
@@ -38,9 +36,8 @@ impl Coins {
     /// An integer in `0..n`, exactly uniform.
     ///
     /// # Citation
-    /// Lemire, "Fast random integer generation in an interval", ACM TOMACS 29(1), 2019: the high half of a product
-    /// is uniform once the $2^{64} \bmod n$ smallest low halves are rejected.
-    #[inline]
+    /// Lemire, "Fast random integer generation in an interval", ACM TOMACS 29(1), 2019: the high half of a product is
+    /// uniform once the $2^{64} \bmod n$ smallest low halves are rejected.
     pub fn below(&mut self, n: NonZeroU64) -> u64 {
         let n = n.get();
         loop {
@@ -53,7 +50,6 @@ impl Coins {
     }
 
     /// `true` with probability exactly $k/2^{53}$, and always if $k \ge 2^{53}$.
-    #[inline]
     pub fn bernoulli_dyadic(&mut self, k: u64) -> bool {
         self.u64() >> 11 < k
     }
@@ -62,9 +58,6 @@ impl Coins {
     ///
     /// # Citation
     /// Floyd, in Bentley and Floyd, "A sample of brilliance", CACM 30(9), 1987: one coin and $O(1)$ memory an element.
-    ///
-    /// # Errors
-    /// [`NoiseError::Subset`] if the population is smaller than that.
     pub fn subset(&mut self, population: usize, size: usize) -> Result<Vec<usize>, NoiseError> {
         let first = population.checked_sub(size).ok_or(NoiseError::Subset { size, population })?;
         let mut chosen = BTreeSet::new();

@@ -37,7 +37,7 @@ impl Resolution {
 pub const TV_PER_DRAW: f64 = 1.0 / (1u128 << 107) as f64;
 
 /// Draws made at once.
-const BLOCK: usize = 16 * BATCH;
+const BLOCK: usize = 8 * BATCH;
 
 /// The lattice Gaussian of a [`NoiseSource`](crate::NoiseSource): $Z = \lfloor S \cdot N(0,1) \rfloor$.
 ///
@@ -52,11 +52,11 @@ const BLOCK: usize = 16 * BATCH;
 /// Mironov, "On significance of the least significant bits for differential privacy", CCS 2012.
 #[repr(C, align(64))] // vectors in the arrays must not straddle cache lines
 pub struct Gaussian {
-    words: Zeroizing<[u32; BLOCK]>,
-    cells: Zeroizing<[u8; BLOCK]>,
+    /// The first are the next to be used, always ready, and the others being made meanwhile.
+    words: Zeroizing<[[u32; BATCH]; 2]>,
     draws: Zeroizing<[i64; BLOCK]>,
-    /// Bit $8j + k$ of mask $m$ is set if draw $64m + 8k + j$ is not of level 1.
-    rare: Zeroizing<[u64; BLOCK / 64]>,
+    /// Bit $64m + 8j + k$ is set if draw $64m + 8k + j$ of a batch is not of level 1.
+    rare: Zeroizing<[[u64; 2]; BLOCK / BATCH]>,
     next: usize,
     pub(crate) main: ChaCha,
     pub(crate) side: Coins,
@@ -65,10 +65,11 @@ pub struct Gaussian {
 }
 
 impl Gaussian {
-    pub(crate) fn new(resolution: Resolution, main: ChaCha, side: ChaCha) -> Self {
-        let (words, cells, draws) = ([0; BLOCK].into(), [0; BLOCK].into(), [0; BLOCK].into());
-        let (rare, next, side) = ([0; BLOCK / 64].into(), BLOCK, Coins::new(side));
-        Self { words, cells, draws, rare, next, main, side, resolution, tables: &TABLES }
+    pub(crate) fn new(resolution: Resolution, mut main: ChaCha, side: ChaCha) -> Self {
+        let mut words = Zeroizing::new([[0; BATCH]; 2]);
+        main.fill(&mut words[0]);
+        let (draws, rare, side) = ([0; BLOCK].into(), [[0; 2]; BLOCK / BATCH].into(), Coins::new(side));
+        Self { words, draws, rare, next: BLOCK, main, side, resolution, tables: &TABLES }
     }
 
     /// Fills a slice with independent draws.
@@ -95,7 +96,11 @@ impl Gaussian {
         while !out.is_empty() {
             let draws = self.take(out.len());
             let (now, later) = out.split_at_mut(draws.len());
-            simd::run(Release { sums, draws, step, out: now });
+            simd::run(|| {
+                for ((out, sum), draw) in now.iter_mut().zip(sums).zip(draws) {
+                    *out = centred(sum.wrapping_add(*draw)) * step;
+                }
+            });
             (sums, out) = (&sums[draws.len()..], later);
         }
         Ok(())
@@ -105,6 +110,7 @@ impl Gaussian {
     fn take(&mut self, most: usize) -> &[i64] {
         if self.next == BLOCK {
             self.make_block();
+            self.next = 0;
         }
         let first = self.next;
         self.next = BLOCK.min(first + most);
@@ -112,58 +118,57 @@ impl Gaussian {
     }
 
     fn make_block(&mut self) {
-        simd::run(LevelOne(self));
+        simd::run(&mut *self);
         let bits = self.resolution as u32 - 6; // a cell is 1/64
-        for (draws, masks) in self.draws.as_chunks_mut::<128>().0.iter_mut().zip(self.rare.as_chunks::<2>().0)
-        {
-            let mut mask = u128::from(masks[0]) | u128::from(masks[1]) << 64;
-            while mask != 0 {
-                let bit = mask.trailing_zeros() as usize;
-                mask &= mask - 1;
-                let draw = &mut draws[(bit & 64) | (bit % 8 * 8) | (bit % 64 / 8)];
+        for (draws, [low, high]) in self.draws.as_chunks_mut::<BATCH>().0.iter_mut().zip(*self.rare) {
+            let mut rare = u128::from(low) | u128::from(high) << 64;
+            while rare != 0 {
+                let bit = rare.trailing_zeros() as usize;
+                rare &= rare - 1;
+                let draw = &mut draws[bit / 64 * 64 + bit % 8 * 8 + bit % 64 / 8];
                 *draw = self.tables.draw_rare(*draw, bits, &mut self.side);
             }
         }
-        self.next = 0;
     }
 }
 
 /// A block of draws as if all were of level 1, and which of them are not.
-struct LevelOne<'a>(&'a mut Gaussian);
-
-impl Kernel for LevelOne<'_> {
+impl Kernel for &mut Gaussian {
     #[inline(always)]
     fn run<R: Row>(self) {
-        let Gaussian { words, cells, draws, rare, main, tables, .. } = self.0;
-        // Lookups in shares of 24, a sixth of a batch or more, between the rounds of the next batch.
-        let (slots, mut seen) = (&tables.slots, 0);
-        let look_up = |cells: &mut [u8], words: &[u32]| {
-            cells.iter_mut().zip(words).for_each(|(cell, word)| *cell = slots[*word as usize % slots.len()]);
-        };
-        for start in (0..BLOCK).step_by(BATCH) {
-            let (done, next) = words.split_at_mut(start);
-            main.batch::<R>(next.first_chunk_mut().expect("whole batches"), || {
-                if seen + 24 <= start {
-                    look_up(&mut cells[seen..seen + 24], &done[seen..seen + 24]);
-                    seen += 24;
+        let Gaussian { words, draws, rare, main, resolution, tables: Tables { slots, .. }, .. } = self;
+        let [mut words, mut next] = words.each_mut();
+        let share = 16usize.div_ceil(main.rounds as usize / 2);
+        for (draws, rare) in draws.as_chunks_mut::<BATCH>().0.iter_mut().zip(rare.iter_mut()) {
+            let (mut cells, mut seen) = ([0; BATCH], 0);
+            main.batch::<R>(next, || {
+                for _ in 0..share {
+                    if seen < BATCH {
+                        for i in seen..seen + 8 {
+                            cells[i] = slots[words[i] as usize % slots.len()];
+                        }
+                        seen += 8;
+                    }
                 }
             });
+            for ((draw, word), cell) in draws.iter_mut().zip(words.iter()).zip(cells.iter()) {
+                *draw = common(*word, *cell);
+            }
+            // A byte is 255 if its top bit is set and adding 1 to the others carries into it.
+            const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
+            for (mask, cells) in rare.iter_mut().zip(cells.as_chunks::<64>().0) {
+                *mask = 0;
+                for (k, bytes) in cells.as_chunks().0.iter().enumerate() {
+                    let bytes = u64::from_le_bytes(*bytes);
+                    *mask |= ((bytes & LOW).wrapping_add(!LOW >> 7) & bytes & !LOW) >> (7 - k);
+                }
+            }
+            (words, next) = (next, words);
         }
-        look_up(&mut cells[seen..], &words[seen..]);
-        for ((draw, word), cell) in draws.iter_mut().zip(words.iter()).zip(cells.iter()) {
-            *draw = common(*word, *cell);
-        }
-        if self.0.resolution == Resolution::Bits40 {
-            words.as_chunks_mut().0.iter_mut().for_each(|words| main.batch::<R>(words, || ()));
-            draws.iter_mut().zip(words.iter()).for_each(|(draw, word)| *draw = refine(*draw, *word));
-        }
-        // A byte is 255 if its top bit is set and adding 1 to the others carries into it.
-        const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
-        for (mask, cells) in rare.iter_mut().zip(cells.as_chunks::<64>().0) {
-            *mask = 0;
-            for (k, bytes) in cells.as_chunks().0.iter().enumerate() {
-                let bytes = u64::from_le_bytes(*bytes);
-                *mask |= ((bytes & LOW).wrapping_add(!LOW >> 7) & bytes & !LOW) >> (7 - k);
+        if *resolution == Resolution::Bits40 {
+            for draws in draws.as_chunks_mut::<BATCH>().0 {
+                main.batch::<R>(next, || ());
+                draws.iter_mut().zip(next.iter()).for_each(|(draw, word)| *draw = refine(*draw, *word));
             }
         }
     }
@@ -183,22 +188,6 @@ fn common(word: u32, cell: u8) -> i64 {
 #[inline(always)]
 fn refine(draw: i64, word: u32) -> i64 {
     draw << 17 | i64::from(word >> 15)
-}
-
-struct Release<'a> {
-    sums: &'a [i64],
-    draws: &'a [i64],
-    step: f64,
-    out: &'a mut [f64],
-}
-
-impl Kernel for Release<'_> {
-    #[inline(always)]
-    fn run<R: Row>(self) {
-        for ((out, sum), draw) in self.out.iter_mut().zip(self.sums).zip(self.draws) {
-            *out = centred(sum.wrapping_add(*draw)) * self.step;
-        }
-    }
 }
 
 /// $v + 1/2$, correctly rounded: exact below $2^{52}$.

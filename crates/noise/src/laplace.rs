@@ -1,15 +1,12 @@
-//! The discrete Laplace distribution.
-
 use crate::coins::Coins;
 use std::num::NonZeroU64;
 
 /// Integer noise with $P(z) \propto e^{-|z|/t}$, exactly, for a rational scale $t = p/q$ in lattice units.
 ///
 /// # Privacy
-/// An integer sum of $L_1$ sensitivity $\Delta$, plus one independent draw per coordinate, is
-/// $(\Delta/t, 0)$-private. Every step is an exact coin: nothing is added to $\delta$. Draws are reduced modulo
-/// $2^{64}$, which matters only if $t > 2^{50}$ or so; add them with `wrapping_add`, and the release is a function of
-/// the exact sum. Attacked by `laplace_has_its_exact_law`.
+/// An integer sum of $L_1$ sensitivity $\Delta$, plus one independent draw per coordinate, is $(\Delta/t, 0)$-private.
+/// Every step is an exact coin. Draws are modulo $2^{64}$, which matters only if $t > 2^{50}$ or so; add them with
+/// `wrapping_add`, and the release is a function of the exact sum. Attacked by `laplace_has_its_exact_law`.
 ///
 /// # Citation
 /// Canonne, Kamath, Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020, algorithms 1 and 2.
@@ -40,10 +37,9 @@ impl Laplace<'_> {
             }
             let x = u128::from(remainder) + u128::from(self.p.get()) * u128::from(quotient);
             let magnitude = x / u128::from(self.q.get());
-            match (magnitude, self.coins.u64() & 1 == 1) {
-                (0, true) => {}
-                (_, true) => return (magnitude as i64).wrapping_neg(),
-                (_, false) => return magnitude as i64,
+            let negative = self.coins.u64() & 1 == 1;
+            if magnitude != 0 || !negative {
+                return if negative { (magnitude as i64).wrapping_neg() } else { magnitude as i64 };
             }
         }
     }

@@ -1,10 +1,8 @@
 //! Exact noise for differential privacy, from a cryptographic generator, a nanosecond or two a draw.
 //!
-//! A [`NoiseSource`] is made from the operating system's entropy and lends out three things, each with
-//! keystreams of its own:
+//! A [`NoiseSource`] is made from the operating system's entropy and lends out three things, each with a stream of its own:
 //!
-//! - [`Gaussian`]: $\lfloor S \cdot N(0,1) \rfloor$ on the integers. The sum of integer contributions plus this
-//!   noise is the floor of the *continuous* Gaussian mechanism, so every accountant for that one applies.
+//! - [`Gaussian`]: $\lfloor S \cdot N(0,1) \rfloor$ on the integers, for sums with a bound in $L_2$.
 //! - [`Laplace`]: integers with $P(z) \propto e^{-|z|/t}$, for sums with a bound in $L_1$.
 //! - [`Coins`]: exactly uniform and exactly dyadic choices, for sampling records.
 //!
@@ -13,22 +11,18 @@
 //!
 //! let mut source = NoiseSource::from_os()?;
 //! let batch = source.coins()?.subset(1_000, 10)?; // ten of a thousand records
-//! assert_eq!(batch.len(), 10);
-//!
 //! // Sums of contributions in lattice units, released with a noise of standard deviation 0.5.
-//! let sums = [3_141_592, -2_718_281];
 //! let step = 0.5 / Resolution::Bits23.units_per_sigma() as f64;
 //! let mut released = [0.0; 2];
-//! source.gaussian(Resolution::Bits23)?.release(&sums, step, &mut released)?;
+//! source.gaussian(Resolution::Bits23)?.release(&[3_141_592, -2_718_281], step, &mut released)?;
 //! # Ok::<(), reticent_noise::NoiseError>(())
 //! ```
 //!
 //! # Privacy
-//! No floating-point number takes part in a draw (Mironov, CCS 2012; Haney et al., 2022, on what happens when
-//! one does). [`TV_PER_DRAW`] bounds what is not exact. Not covered: an adversary who reads this process's
-//! memory, a virtual machine resumed twice from one snapshot, and time. The time of a Gaussian block depends
-//! weakly on how many of its draws are rare, and that of a Laplace draw on its size (Jin et al., S&P 2022): do
-//! not let an adversary time single draws.
+//! No floating-point number takes part in a draw (Mironov, CCS 2012; Haney et al., 2022, on what happens when one does).
+//! [`TV_PER_DRAW`] bounds what is not exact. Not covered: an adversary who reads this process's memory, a virtual machine
+//! resumed twice from one snapshot, and time. The time of a Gaussian block depends weakly on how many of its draws are rare,
+//! and that of a Laplace draw on its size (Jin et al., S&P 2022): do not let an adversary time single draws.
 //!
 //! Results depend on the seed only: not on the processor, nor on how draws are split into calls.
 #![deny(unsafe_code)]

@@ -15,39 +15,24 @@ pub(crate) struct Cell {
     pub envelope: u64,
 }
 
-/// Screened differences within this many units of $2^{-128}$ are left to [`Cell::decide`].
-const MARGIN: u128 = 1 << 64;
+/// What a screen of a point may be off by, in units of $2^{-128}$. It sees the first 64 bits of $s$ and $V$ and takes
+/// $e^{-y}$ to degree 3, so it is cut below $D(h) y^4/4! < 2^{-33}$, as $y \le (h+1)/4096$ (greatest near $h = 128$); all
+/// else that is left out is below $2^{-64}$. That is half of this margin: beyond it, the exact excess has the same sign
+/// whatever the unseen bits. A point is within it with probability at most $832 \cdot 2 \cdot 2^{40}/2^{64} < 2^{-13}$.
+/// Attacked by `screen_never_contradicts_decide`.
+const MARGIN: u128 = 1 << 96;
 
 impl Cell {
     /// $r_h(s) - V \cdot \text{envelope} \cdot 2^{-72}$ in units of $2^{-128}$, with $e^{-y}$ to a degree.
     ///
     /// Error in those units: $D(h)$ (1024), the rounding of the density, the taper and $V$ times the envelope (3), that
-    /// of $y$ and $e^{-y}$ times $D < 1/64$ and the bits beyond 128 (1), and the cut of the series.
-    #[inline]
+    /// of $y$ and $e^{-y}$ times $D < 1/64$ and the bits beyond 128 (1): below $2^{-117}$ for [`FULL_DEGREE`]. Attacked by
+    /// `decide_is_within_its_error`.
     fn excess(&self, h: usize, s: u128, v: u128, degree: usize) -> i128 {
         let y = mul_high(s, (h as u128) << 118 | s >> 11) >> 2;
         let density = mul_high(self.density, exp_neg(y, degree));
         let covered = (u128::from(self.covered) << 101) - mul_high(u128::from(self.taper) << 101, s);
         density.wrapping_sub(covered + (mul_high(v, u128::from(self.envelope) << 64) >> 8)) as i128
-    }
-
-    /// Whether the excess is positive, if the top 64 bits of $s$ and $V$ settle it.
-    ///
-    /// Error in units of $2^{-64}$, a [`MARGIN`]: the series is cut at $D(h) y^9/9!$ with $y \le (h+1)/4096$, greatest
-    /// near $h = 192$ (0.02); the unseen bits of $s$ and $V$ move the two sides by less than the greatest slope of
-    /// $r_h$ and $2^{-8}$ (0.1). Together below 1/8, and 1 is required: a settled answer is that of [`Cell::decide`]
-    /// whatever the unseen bits. A point is unsettled with probability at most $832 \cdot 2 \cdot 2^8/2^{64} < 2^{-45}$.
-    /// Attacked by `screen_never_contradicts_decide`.
-    pub fn screen(&self, h: usize, s: u64, v: u64) -> Option<bool> {
-        let excess = self.excess(h, u128::from(s) << 64, u128::from(v) << 64, 8);
-        (excess.unsigned_abs() > MARGIN).then_some(excess > 0)
-    }
-
-    /// Whether the excess is positive. What this accepts has a density within $1028 \cdot 2^{-128} < 2^{-117}$ of $r_h$
-    /// on every cell. Attacked by `decide_is_within_its_error`.
-    #[cold]
-    pub fn decide(&self, h: usize, s: u128, v: u128) -> bool {
-        self.excess(h, s, v, FULL_DEGREE) > 0
     }
 }
 
@@ -74,16 +59,20 @@ impl Tables {
     pub fn draw_remainder(&self, side: &mut Coins) -> (u16, u64) {
         loop {
             let u = side.u64();
-            let h = self.cumulated.partition_point(|&sum| sum <= u);
-            if h == CELLS {
+            if u >= self.cumulated[CELLS - 1] {
                 continue;
             }
+            let mut h = usize::from(self.guide[(u >> 56) as usize]);
+            while self.cumulated[h] <= u {
+                h += 1;
+            }
             let (s, v) = (side.u64(), side.u64());
-            let accepted = self.cells[h].screen(h, s, v).unwrap_or_else(|| {
+            let mut excess = self.cells[h].excess(h, u128::from(s) << 64, u128::from(v) << 64, 3);
+            if excess.unsigned_abs() <= MARGIN {
                 let mut longer = |x: u64| u128::from(x) << 64 | u128::from(side.u64());
-                self.cells[h].decide(h, longer(s), longer(v))
-            });
-            if accepted {
+                excess = self.cells[h].excess(h, longer(s), longer(v), FULL_DEGREE);
+            }
+            if excess > 0 {
                 return (h as u16, s);
             }
         }

@@ -1,7 +1,6 @@
 //! Kernels: plain Rust compiled twice, as it is and for AVX2, with the same results (`portable_equals_avx2`). Only the
-//! rows of ChaCha are spelled out in instructions, since compilers lose them otherwise.
-//!
-//! This is the only file with `unsafe` in it.
+//! rows of ChaCha are spelled out in instructions, since compilers lose them otherwise. This is the only file with
+//! `unsafe` in it.
 
 /// Eight words side by side, and what ChaCha does to them.
 pub(crate) trait Row: Copy + From<[u32; 8]> + Into<[u32; 8]> {
@@ -20,9 +19,16 @@ impl Row for [u32; 8] {
     }
 }
 
+/// Work that is faster with wide vectors, if everything in it is inlined.
 pub(crate) trait Kernel {
-    /// The work itself, which is vectorised only if everything in it is inlined.
     fn run<R: Row>(self);
+}
+
+impl<F: FnOnce()> Kernel for F {
+    #[inline(always)]
+    fn run<R: Row>(self) {
+        self();
+    }
 }
 
 /// Runs a kernel in the widest form that the processor has.
@@ -47,43 +53,39 @@ pub(crate) fn run(kernel: impl Kernel) {
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 mod avx2 {
-    use super::Row;
-    use core::arch::x86_64 as x86;
-    use core::ptr::read_volatile;
+    use core::arch::x86_64::*;
+    use core::{mem::transmute, ptr::read_volatile};
 
     #[derive(Clone, Copy)]
-    pub(crate) struct Avx2Row(x86::__m256i);
+    pub(crate) struct Avx2Row(__m256i);
 
     /// Places that the bytes of four words come from when each is rotated by 16 or 8 bits: one shuffle. They are read
     /// as volatile because the compiler, if it knows them, replaces one shuffle by two.
     static BY_16: Avx2Row = places(0x0504_0706_0100_0302, 0x0d0c_0f0e_0908_0b0a);
     static BY_8: Avx2Row = places(0x0605_0407_0201_0003, 0x0e0d_0c0f_0a09_080b);
 
+    // SAFETY of all below: this file names `Avx2Row` only in `wide`, which runs where AVX2 has been detected. Nothing is
+    // read through a pointer but the two statics, and what is transmuted is 256 plain bits on both sides.
+
     const fn places(low: u64, high: u64) -> Avx2Row {
-        // SAFETY: both are 256 plain bits.
-        Avx2Row(unsafe { core::mem::transmute::<[u64; 4], x86::__m256i>([low, high, low, high]) })
+        Avx2Row(unsafe { transmute::<[u64; 4], __m256i>([low, high, low, high]) })
     }
 
-    // SAFETY of all below: `Avx2Row` is private to this file, which names it only where AVX2 has been detected. No memory is
-    // touched but the two statics, and what is transmuted is 256 plain bits on both sides.
-    impl Row for Avx2Row {
+    impl super::Row for Avx2Row {
         #[inline(always)]
         fn add(self, other: Self) -> Self {
-            Self(unsafe { x86::_mm256_add_epi32(self.0, other.0) })
+            Self(unsafe { _mm256_add_epi32(self.0, other.0) })
         }
         #[inline(always)]
         fn xor_rotate<const BITS: u32>(self, other: Self) -> Self {
             unsafe {
-                let x = x86::_mm256_xor_si256(self.0, other.0);
-                let shuffle = |places: &'static Self| x86::_mm256_shuffle_epi8(x, read_volatile(places).0);
+                let x = _mm256_xor_si256(self.0, other.0);
                 Self(match BITS {
-                    16 => shuffle(&BY_16),
-                    8 => shuffle(&BY_8),
-                    _ => {
-                        let count = |bits: u32| x86::_mm_cvtsi32_si128(bits as i32);
-                        let left = x86::_mm256_sll_epi32(x, count(BITS));
-                        x86::_mm256_or_si256(left, x86::_mm256_srl_epi32(x, count(32 - BITS)))
-                    }
+                    16 => _mm256_shuffle_epi8(x, read_volatile(&BY_16).0),
+                    12 => _mm256_or_si256(_mm256_slli_epi32::<12>(x), _mm256_srli_epi32::<20>(x)),
+                    8 => _mm256_shuffle_epi8(x, read_volatile(&BY_8).0),
+                    7 => _mm256_or_si256(_mm256_slli_epi32::<7>(x), _mm256_srli_epi32::<25>(x)),
+                    _ => unreachable!("ChaCha has no such rotation"),
                 })
             }
         }
@@ -92,19 +94,17 @@ mod avx2 {
     impl From<[u32; 8]> for Avx2Row {
         #[inline(always)]
         fn from(words: [u32; 8]) -> Self {
-            Self(unsafe { core::mem::transmute::<[u32; 8], x86::__m256i>(words) })
+            Self(unsafe { transmute::<[u32; 8], __m256i>(words) })
         }
     }
 
     impl From<Avx2Row> for [u32; 8] {
         #[inline(always)]
         fn from(row: Avx2Row) -> Self {
-            unsafe { core::mem::transmute::<x86::__m256i, Self>(row.0) }
+            unsafe { transmute::<__m256i, Self>(row.0) }
         }
     }
 }
 
 #[cfg(test)]
-mod tests;
-#[cfg(test)]
-pub(crate) use tests::portable;
+pub(crate) mod tests;

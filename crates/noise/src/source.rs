@@ -1,5 +1,3 @@
-//! Where the bits come from.
-
 use crate::chacha::{ChaCha, Rounds};
 use crate::{Coins, Gaussian, Laplace, NoiseError, Resolution};
 use std::num::NonZeroU64;
@@ -27,14 +25,13 @@ impl fmt::Display for Provenance {
 /// The noise of one process.
 ///
 /// # Privacy
-/// A 256-bit key from the operating system drives one `ChaCha` stream for each purpose, told apart by their nonces. So
-/// no two kinds of draws share a block, and noise is as good as random to anyone who cannot break `ChaCha`. A source
-/// can be neither copied nor printed. Its key and buffers are wiped when it is dropped; copies that the compiler may
-/// have left on the stack are beyond reach. Nothing is wiped sooner: the key that made it is there too.
-///
-/// In a forked process every kind of draw is [refused](NoiseError::Forked): the child would repeat the parent's noise,
-/// which then cancels from the difference of their releases. It is not reseeded because the privacy budget was forked
-/// too. Attacked by `streams_never_meet` and `forked_process_is_refused`.
+/// A 256-bit key from the operating system drives one `ChaCha` stream for each purpose, told apart by their nonces: no two
+/// kinds of draws share a block, and noise is as good as random to anyone who cannot break `ChaCha`. A source can be
+/// neither copied nor printed. Its key and buffers are wiped when it is dropped, but for what the compiler leaves on the
+/// stack; nothing is wiped sooner, as the key that made it is there too. In a forked process every kind of draw is
+/// [refused](NoiseError::Forked): the child would repeat the parent's noise, which then cancels from the difference of
+/// their releases. It is not reseeded because the privacy budget was forked too. Attacked by `streams_never_meet` and
+/// `forked_process_is_refused`.
 #[cfg_attr(
     not(feature = "insecure-test-seed"),
     doc = "\nSeeds of one's own do not exist in a default build:\n\n```compile_fail,E0599",
@@ -43,15 +40,11 @@ impl fmt::Display for Provenance {
 pub struct NoiseSource {
     provenance: Provenance,
     made_in: u32,
-    /// On the heap, so that moving the source leaves no copy of the key behind.
-    streams: Box<Streams>,
-}
-
-struct Streams {
-    coarse: Gaussian,
-    fine: Gaussian,
-    laplace: Coins,
-    coins: Coins,
+    /// On the heap, like the others, so that moving the source leaves no copy of the key behind.
+    coarse: Box<Gaussian>,
+    fine: Box<Gaussian>,
+    laplace: Box<Coins>,
+    coins: Box<Coins>,
 }
 
 impl NoiseSource {
@@ -78,13 +71,16 @@ impl NoiseSource {
     fn new(root: &[u8; 32], rounds: Rounds, provenance: Provenance) -> Self {
         let key = Zeroizing::new(std::array::from_fn(|i| u32::from_le_bytes(root.as_chunks().0[i])));
         let stream = |purpose| ChaCha::new(&key, purpose, rounds);
-        let streams = Box::new(Streams {
-            coarse: Gaussian::new(Resolution::Bits23, stream(b"main  23"), stream(b"side  23")),
-            fine: Gaussian::new(Resolution::Bits40, stream(b"main  40"), stream(b"side  40")),
-            laplace: Coins::new(stream(b"laplace ")),
-            coins: Coins::new(stream(b"sampling")),
-        });
-        Self { provenance, made_in: process::id(), streams }
+        let gaussian =
+            |resolution, main, side| Box::new(Gaussian::new(resolution, stream(main), stream(side)));
+        Self {
+            provenance,
+            made_in: process::id(),
+            coarse: gaussian(Resolution::Bits23, b"main  23", b"side  23"),
+            fine: gaussian(Resolution::Bits40, b"main  40", b"side  40"),
+            laplace: Box::new(Coins::new(stream(b"laplace "))),
+            coins: Box::new(Coins::new(stream(b"sampling"))),
+        }
     }
 
     /// Where the seed came from.
@@ -94,28 +90,27 @@ impl NoiseSource {
 
     /// The lattice Gaussian. Each resolution is a stream of its own.
     pub fn gaussian(&mut self, resolution: Resolution) -> Result<&mut Gaussian, NoiseError> {
-        let streams = self.streams()?;
-        Ok(match resolution {
-            Resolution::Bits23 => &mut streams.coarse,
-            Resolution::Bits40 => &mut streams.fine,
-        })
+        self.check_process()?;
+        Ok(if resolution == Resolution::Bits23 { &mut self.coarse } else { &mut self.fine })
     }
 
     /// The discrete Laplace of scale $p/q$ in lattice units.
     pub fn laplace(&mut self, p: NonZeroU64, q: NonZeroU64) -> Result<Laplace<'_>, NoiseError> {
-        Ok(Laplace { p, q, coins: &mut self.streams()?.laplace })
+        self.check_process()?;
+        Ok(Laplace { p, q, coins: &mut self.laplace })
     }
 
     /// Coins for choosing records.
     pub fn coins(&mut self) -> Result<&mut Coins, NoiseError> {
-        Ok(&mut self.streams()?.coins)
+        self.check_process()?;
+        Ok(&mut self.coins)
     }
 
     /// A fork leaves one thread in the child, the one that forked; what other threads had borrowed is never used
     /// there. So one look at the process id per borrow is enough, unless a thread forks amid its own draws.
-    fn streams(&mut self) -> Result<&mut Streams, NoiseError> {
+    fn check_process(&self) -> Result<(), NoiseError> {
         let (made_in, used_in) = (self.made_in, process::id());
-        if made_in == used_in { Ok(&mut self.streams) } else { Err(NoiseError::Forked { made_in, used_in }) }
+        if made_in == used_in { Ok(()) } else { Err(NoiseError::Forked { made_in, used_in }) }
     }
 }
 

@@ -39,14 +39,13 @@ const GUARD: u128 = 1 << 10;
 
 #[repr(C, align(64))]
 pub(crate) struct Tables {
-    /// Level 1: slot to cell.
     pub slots: [u8; 1 << SLOT_BITS],
-    /// Level 2: part to cell and shape.
     pub parts: [u16; 1 << PART_BITS],
-    /// Level 3: the remainder of each cell.
     pub cells: [Cell; CELLS],
     /// Sums of the envelopes of cells `0..=h`.
     pub cumulated: [u64; CELLS],
+    /// First cell whose sum is above `i << 56`.
+    pub guide: [u16; 256],
 }
 
 /// The tables, built once, in integers only: equal on every machine.
@@ -99,7 +98,8 @@ impl Tables {
             cumulated[h] = total;
             Cell { density: density[h], covered, taper, envelope }
         });
-        Self { slots, parts, cells, cumulated }
+        let guide = std::array::from_fn(|i| cumulated.partition_point(|&sum| sum <= (i as u64) << 56) as u16);
+        Self { slots, parts, cells, cumulated, guide }
     }
 }
 

@@ -14,7 +14,7 @@ fn hex(text: &str) -> Vec<u8> {
 }
 
 fn counting_key() -> [u32; 8] {
-    std::array::from_fn(|i| u32::from_le_bytes(std::array::from_fn(|j| (4 * i + j) as u8)))
+    from_fn(|i| u32::from_le_bytes(from_fn(|j| (4 * i + j) as u8)))
 }
 
 fn cipher(key: [u32; 8], nonce: [u32; 2], counter: u64, rounds: Rounds) -> ChaCha {
@@ -70,7 +70,7 @@ fn chacha_matches_rand_chacha() {
             // The last start makes the low half of the counter carry inside a batch.
             for start in [0, 5, (1 << 32) - 3] {
                 let words = keystream(cipher(counting_key(), [7, 9], start, $rounds), 3);
-                let mut peer = <$peer>::from_seed(std::array::from_fn(|i| i as u8));
+                let mut peer = <$peer>::from_seed(from_fn(|i| i as u8));
                 peer.set_stream(9 << 32 | 7);
                 peer.set_word_pos(u128::from(start) * 16);
                 for n in 0..3 * 8 {
@@ -90,7 +90,7 @@ fn chacha_matches_rand_chacha() {
 fn portable_equals_avx2() {
     for start in [0, u64::from(u32::MAX) - 1] {
         let words = || keystream(cipher(counting_key(), [1, 2], start, Rounds::Twelve), 5);
-        assert_eq!(words(), simd::portable(words));
+        assert_eq!(words(), simd::tests::portable(words));
     }
 }
 

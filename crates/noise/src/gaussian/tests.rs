@@ -1,8 +1,8 @@
 #![allow(clippy::float_cmp, reason = "equal bits are what is promised")]
 
 use super::*;
-use crate::NoiseSource;
 use crate::tables::{CELLS, RARE, REMAINDER, TRIANGLE};
+use crate::{NoiseSource, Rounds};
 
 fn source(seed: u8, tables: &'static Tables) -> NoiseSource {
     let mut source = NoiseSource::insecure_from_seed(seed.into());
@@ -232,6 +232,26 @@ fn every_slot_is_a_floor() {
     }
 }
 
+/// Whatever the rounds, every word is looked up, in order: a draw of level 1 is a function of its own word.
+#[test]
+fn every_word_is_looked_up() {
+    for rounds in [Rounds::Eight, Rounds::Twelve, Rounds::Twenty] {
+        let stream = |purpose| ChaCha::new(&[9; 8], purpose, rounds);
+        let mut draws = vec![0; 3 * BLOCK];
+        Gaussian::new(Resolution::Bits23, stream(b"one     "), stream(b"another ")).fill(&mut draws);
+        let (mut main, mut words, mut rare) = (stream(b"one     "), [0; BATCH], 0);
+        for draws in draws.chunks(BATCH) {
+            main.fill(&mut words);
+            for (&draw, word) in draws.iter().zip(words) {
+                let cell = TABLES.slots[word as usize % TABLES.slots.len()];
+                rare += usize::from(cell == RARE);
+                assert!(cell == RARE || draw == common(word, cell), "{rounds:?} rounds");
+            }
+        }
+        assert!(rare > 0);
+    }
+}
+
 /// Levels 2 and 3 keep the sign of the draw they replace and, in rectangles, its position.
 #[test]
 fn rare_draws_keep_their_sign_and_position() {
@@ -260,7 +280,7 @@ fn portable_equals_avx2() {
             gaussian.release(&z[..5000], 0.3, &mut released).unwrap();
             (z, released)
         };
-        assert_eq!(draws(), simd::portable(draws));
+        assert_eq!(draws(), simd::tests::portable(draws));
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) mod exact {
     }
 
     /// e^-y by its series at y/2^12, squared twelve times.
-    fn exp_neg(y: &BigInt) -> BigInt {
+    pub fn exp_neg(y: &BigInt) -> BigInt {
         let small: BigInt = y >> 12u32;
         let (mut term, mut sum) = (one(), one());
         for k in 1..80u32 {
@@ -146,6 +146,10 @@ fn certify(tables: &Tables) -> Result<(), String> {
     let mass = exact::ratio(u128::from(c.left * c.remaining), unit);
     let off = mass - left_over - tail;
     require(BigInt::from(off.magnitude().clone()) < slack, "the pieces do not add up to one", CELLS)?;
+    for (i, &h) in tables.guide.iter().enumerate() {
+        let first = tables.cumulated.partition_point(|&c| c <= (i as u64) << 56);
+        require(usize::from(h) == first, "guide", first)?;
+    }
     Ok(())
 }
 
@@ -171,5 +175,6 @@ fn the_certificate_can_fail() {
     reject("covered differs", |t| t.cells[3].covered += 1);
     reject("taper differs", |t| t.cells[100].taper += 1);
     reject("density", |t| t.cells[7].density += 1 << 11);
+    reject("guide", |t| t.guide[9] += 1);
     reject("sums of envelopes", |t| t.cumulated[9] += 1);
 }
