@@ -85,7 +85,7 @@ pub struct Cost {
     pub method: Method,
 }
 
-/// The $\varepsilon$ of an event at `delta`.
+/// The $\varepsilon$ of an event at `delta`, which may be 0 for pure releases.
 pub fn account(event: &Event, adjacency: Adjacency, delta: f64, method: Method) -> Result<Cost, Error> {
     account_by(event, adjacency, delta, method, PldAccountant::default())
 }
@@ -98,6 +98,9 @@ pub(crate) fn account_by(
     method: Method,
     pld: PldAccountant,
 ) -> Result<Cost, Error> {
+    if delta == 0.0 && matches!(method, Method::Auto | Method::Composition) {
+        return pure(event, adjacency);
+    }
     check_delta(delta)?;
     let (epsilon, method) = match method {
         Method::Auto => return auto(event, adjacency, delta, pld),
@@ -203,6 +206,24 @@ fn auto(event: &Event, adjacency: Adjacency, delta: f64, pld: PldAccountant) -> 
         }
         _ => Ok(tight),
     }
+}
+
+/// Without a delta, the epsilons of pure releases add up, sampled or not; rounding is upwards.
+fn pure(event: &Event, adjacency: Adjacency) -> Result<Cost, Error> {
+    let method = Method::Composition;
+    for (release, _) in event.releases()? {
+        rdp::check_pairing(release.sampling, adjacency, method)?;
+    }
+    let epsilon = upper_only(pure_sum(event)? * (1.0 + 1e-12));
+    if epsilon.upper.is_finite() {
+        return Ok(Cost { epsilon, delta: 0.0, adjacency, method });
+    }
+    Err(Error::Unsupported {
+        method,
+        what: "Gaussian releases without a delta",
+        adjacency,
+        hint: "choose a positive delta",
+    })
 }
 
 fn upper_only(upper: f64) -> Bracket {

@@ -54,6 +54,21 @@ impl Coins {
         self.u64() >> 11 < k
     }
 
+    /// `true` with probability exactly $e^{-n/d}$, for $n \le d$.
+    ///
+    /// Among coins of probability $n/d$, $n/2d$, $n/3d$, ... the first to fail is an odd one with probability
+    /// $\sum_k (-n/d)^k/k!$. The coin of $n/kd$ is one of $n/d$ and one of $1/k$, so no product can overflow.
+    ///
+    /// # Citation
+    /// Canonne, Kamath, Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020, algorithm 1.
+    pub fn bernoulli_exp(&mut self, n: u64, d: NonZeroU64) -> bool {
+        let mut k = NonZeroU64::MIN;
+        while self.below(d) < n && self.below(k) == 0 {
+            k = k.saturating_add(1);
+        }
+        k.get() % 2 == 1
+    }
+
     /// A uniform subset of `0..population` of the given size, in increasing order.
     ///
     /// # Citation

@@ -28,11 +28,11 @@ impl Laplace<'_> {
         loop {
             // X = remainder + p * quotient, whose parts are independent.
             let remainder = self.coins.below(self.p);
-            if !self.exp_neg(remainder, self.p) {
+            if !self.coins.bernoulli_exp(remainder, self.p) {
                 continue;
             }
             let mut quotient = 0u64;
-            while self.exp_neg(1, NonZeroU64::MIN) {
+            while self.coins.bernoulli_exp(1, NonZeroU64::MIN) {
                 quotient += 1;
             }
             let x = u128::from(remainder) + u128::from(self.p.get()) * u128::from(quotient);
@@ -42,18 +42,6 @@ impl Laplace<'_> {
                 return if negative { (magnitude as i64).wrapping_neg() } else { magnitude as i64 };
             }
         }
-    }
-
-    /// `true` with probability exactly $e^{-n/d}$, for $n \le d$.
-    ///
-    /// Among coins of probability $n/d$, $n/2d$, $n/3d$, ... the first to fail is an odd one with probability
-    /// $\sum_k (-n/d)^k/k!$. The coin of $n/kd$ is one of $n/d$ and one of $1/k$, so no product can overflow.
-    fn exp_neg(&mut self, n: u64, d: NonZeroU64) -> bool {
-        let mut k = NonZeroU64::MIN;
-        while self.coins.below(d) < n && self.coins.below(k) == 0 {
-            k = k.saturating_add(1);
-        }
-        k.get() % 2 == 1
     }
 }
 

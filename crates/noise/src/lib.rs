@@ -43,4 +43,5 @@ pub use coins::Coins;
 pub use error::NoiseError;
 pub use gaussian::{Gaussian, Resolution, TV_PER_DRAW};
 pub use laplace::Laplace;
+pub use simd::with_wide_vectors;
 pub use source::{NoiseSource, Provenance};

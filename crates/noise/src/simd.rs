@@ -31,6 +31,11 @@ impl<F: FnOnce()> Kernel for F {
     }
 }
 
+/// Runs `work` with the widest vectors that the processor has, if everything in it is inlined. Results do not depend on it.
+pub fn with_wide_vectors(work: impl FnOnce()) {
+    run(work);
+}
+
 /// Runs a kernel in the widest form that the processor has.
 #[allow(unsafe_code)]
 pub(crate) fn run(kernel: impl Kernel) {

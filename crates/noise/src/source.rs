@@ -114,11 +114,5 @@ impl NoiseSource {
     }
 }
 
-impl fmt::Debug for NoiseSource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "NoiseSource({})", self.provenance)
-    }
-}
-
 #[cfg(test)]
 mod tests;

@@ -65,12 +65,14 @@ fn main() {
     // One thread on both sides, so that the ratio is of work.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a pool of one");
     pool.install(|| {
-        for (records, width) in [(1000, 1000), (1000, 20), (1, 1000), (1, 20)] {
+        for (records, width, steps) in
+            [(1000, 1000, 60), (1000, 1000, 20_000), (1000, 20, 60), (1, 1000, 4000), (1, 20, 4000)]
+        {
             let repeats = if records == 1 { 4000 } else { 60 };
             let query = Scaled { width };
             let data = values(records, width);
             let (mut sum, mut scratch) = (vec![0.0; width], vec![0.0; width]);
-            let (mut wall, id) = wall(records, width, Sampler::Full, repeats as u64);
+            let (mut wall, id) = wall(records, width, Sampler::Full, steps);
             let (ours, theirs) = interleaved(
                 repeats,
                 || drop(black_box(wall.sum(id, &query).expect("a sum"))),
@@ -82,8 +84,10 @@ fn main() {
                 (1000, 1000) => "  gate 3.0: MISSED",
                 _ => "",
             };
+            // The rule of the plan: B sqrt(T) above 1e5.
+            let lattice = if records as f64 * (steps as f64).sqrt() > 1e5 { "fine" } else { "coarse" };
             println!(
-                "B = {records:>4}, width {width:>4}: {:>9.2} us, {ratio:.2} x a plain sum{gate}",
+                "B = {records:>4}, width {width:>4}, {lattice} lattice: {:>9.2} us, {ratio:.2} x a plain sum{gate}",
                 ours * 1e6
             );
         }

@@ -42,6 +42,7 @@
 //! ```
 
 pub mod budget;
+mod error;
 pub mod grid;
 pub mod receipt;
 pub mod symmetric;

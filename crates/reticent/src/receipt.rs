@@ -18,7 +18,7 @@ pub struct Receipt {
     /// The public number of records.
     pub records: usize,
     /// The releases, by kind.
-    pub groups: Vec<Group>,
+    pub groups: Vec<Entry>,
     /// How often a released value had to be moved back into its domain, counted by the engine.
     pub projections: u64,
     /// Where the noise came from.
@@ -31,7 +31,7 @@ pub struct Receipt {
 
 /// Releases of the same kind.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Group {
+pub struct Entry {
     /// What was released.
     pub what: String,
     /// Coordinates of a sum, or candidates of a draw.

@@ -81,3 +81,17 @@ fn words_are_the_keystream_in_order() {
         }
     }
 }
+
+/// The coin of probability $e^{-n/d}$; 6.5 deviations are a false alarm of $10^{-10}$.
+#[test]
+fn exponential_coins_are_exact() {
+    let mut source = NoiseSource::insecure_from_seed(9);
+    let coins = source.coins().unwrap();
+    const DRAWS: u64 = 200_000;
+    for (n, d) in [(0, 5), (1, 5), (1, 2), (4, 5), (1, 1), (u64::MAX / 3, u64::MAX), (u64::MAX, u64::MAX)] {
+        let heads = (0..DRAWS).filter(|_| coins.bernoulli_exp(n, NonZeroU64::new(d).unwrap())).count() as f64;
+        let chance = (-(n as f64) / d as f64).exp();
+        let (mean, variance) = (DRAWS as f64 * chance, DRAWS as f64 * chance * (1.0 - chance));
+        assert!((heads - mean).abs() <= 6.5 * variance.sqrt(), "e^-{n}/{d}: {heads} of {mean}");
+    }
+}

@@ -13,11 +13,6 @@ fn provenance_is_carried_and_said() {
 }
 
 #[test]
-fn debug_shows_no_key() {
-    assert_eq!(format!("{:?}", NoiseSource::insecure_from_seed(1)), "NoiseSource(NOT PRIVATE: fixed seed)");
-}
-
-#[test]
 fn operating_system_sources_differ() {
     let draw = || NoiseSource::from_os().unwrap().coins().unwrap().u64();
     // Equal with probability 2^-64.

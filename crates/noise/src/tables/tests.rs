@@ -110,6 +110,7 @@ fn certify(tables: &Tables) -> Result<(), String> {
         if holds { Ok(()) } else { Err(format!("cell {h}: {what}")) }
     };
     let (mut left_over, mut cumulated) = (BigInt::from(0), 0u64);
+    let mut wrong = BigInt::from(0);
     for h in 0..CELLS {
         let cell = &tables.cells[h];
         let part = |n: u64| exact::ratio(u128::from(c.left * n), unit);
@@ -129,7 +130,9 @@ fn certify(tables: &Tables) -> Result<(), String> {
         cumulated += cell.envelope;
         require(tables.cumulated[h] == cumulated, "sums of envelopes", h)?;
         let off = exact::ratio(cell.density, 128) - &d[h];
-        require(BigInt::from(off.magnitude().clone()) < exact::ratio(GUARD, 128), "density", h)?;
+        let off = BigInt::from(off.magnitude().clone());
+        require(off < exact::ratio(GUARD, 128), "density", h)?;
+        wrong += off;
         // The bounds above, once more, by brute force.
         for s in (0..=4u128).filter(|_| h % 31 == 0) {
             let at = |n: &BigInt| n * (4 - s) / 4;
@@ -143,6 +146,9 @@ fn certify(tables: &Tables) -> Result<(), String> {
     }
     let tail = exact::one() - exact::mass_below(CELLS);
     require(tail < exact::ratio(1, 125), "13 sigma tail", CELLS)?;
+    // What TV_PER_DRAW is made of: the densities, 4 units more in each cell, and the tail.
+    let total = wrong + exact::ratio(4 * CELLS as u128, 128) + &tail;
+    require(total < exact::ratio(1, 113), "total variation", CELLS)?;
     let mass = exact::ratio(u128::from(c.left * c.remaining), unit);
     let off = mass - left_over - tail;
     require(BigInt::from(off.magnitude().clone()) < slack, "the pieces do not add up to one", CELLS)?;

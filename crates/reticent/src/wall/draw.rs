@@ -23,29 +23,11 @@ pub(super) fn index(coins: &mut Coins, weights: &[i128]) -> usize {
 }
 
 /// `true` with probability exactly $e^{-x/u}$.
-///
-/// # Citation
-/// Canonne, Kamath, Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020, algorithm 1.
 fn exp_neg(coins: &mut Coins, x: u128) -> bool {
-    let unit = u128::from(LOG_UNIT);
-    let mut whole = x / unit;
-    while whole > 0 {
-        if !exp_neg_below_one(coins, LOG_UNIT) {
-            return false;
-        }
-        whole -= 1;
-    }
-    exp_neg_below_one(coins, (x % unit) as u64)
-}
-
-/// Among coins of probability $x/u$, $x/2u$, $x/3u$, ... the first to fail is an odd one with probability $e^{-x/u}$.
-fn exp_neg_below_one(coins: &mut Coins, x: u64) -> bool {
     let unit = const { NonZeroU64::new(LOG_UNIT).unwrap() };
-    let mut k = NonZeroU64::MIN;
-    while coins.below(unit) < x && coins.below(k) == 0 {
-        k = k.saturating_add(1);
-    }
-    k.get() % 2 == 1
+    let whole = x / u128::from(LOG_UNIT);
+    (0..whole).all(|_| coins.bernoulli_exp(LOG_UNIT, unit))
+        && coins.bernoulli_exp((x % u128::from(LOG_UNIT)) as u64, unit)
 }
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ const ROUND: f64 = 6_755_399_441_055_744.0; // 1.5 * 2^52
 /// The largest coordinate of any contribution.
 const LARGEST: f64 = (1u64 << 50) as f64;
 
-/// Squares of numbers below this can be added up 128 at a time in 64 bits.
-const NARROW: i64 = 1 << 28;
+/// Squares of numbers of this many bits can be added up 128 at a time in 64 bits.
+const NARROW: u32 = 28;
 
 /// A domain in lattice units, and the noise that goes with it.
 ///
@@ -105,10 +105,15 @@ impl Lattice {
         Some(Self { step, resolution, domain, scales })
     }
 
-    /// Each coordinate in `0..=units`, which stand for `0.0..=range`. It has no noise.
-    pub(super) fn interval(width: usize, range: f64, units: u32) -> Self {
-        let domain = Domain::Box { lower: vec![0.0; width], upper: vec![f64::from(units); width] };
-        Self { step: range / f64::from(units), resolution: Resolution::Bits23, domain, scales: Vec::new() }
+    /// Each coordinate between two real bounds, which are at most `units` apart. It has no noise.
+    pub(super) fn interval(width: usize, lower: f64, upper: f64, units: u32) -> Self {
+        let step = (upper - lower) / f64::from(units);
+        let (lower, upper) = integer_bounds(lower / step, upper / step);
+        let domain = Domain::Box {
+            lower: vec![lower; width],
+            upper: vec![upper.min(lower + f64::from(units)); width],
+        };
+        Self { step, resolution: Resolution::Bits23, domain, scales: Vec::new() }
     }
 
     /// Whether sums of this many contributions fit in 64 bits, with noise.
@@ -116,7 +121,7 @@ impl Lattice {
         let largest = match &self.domain {
             Domain::Ball { limit, .. } => *limit as u128,
             Domain::Box { lower, upper } => {
-                lower.iter().chain(upper).fold(0, |most: u128, x| most.max(x.abs() as u128))
+                lower.iter().chain(upper).map(|x| x.abs() as u128).max().unwrap_or(0)
             }
         };
         largest * records as u128 <= 1 << 62
@@ -124,6 +129,7 @@ impl Lattice {
 
     /// Puts a contribution on the lattice, inside the domain; one that is not finite becomes 0, or the point of a
     /// box nearest to 0. `real` is used as scratch space.
+    #[inline(always)]
     pub(super) fn quantise(&self, real: &mut [f64], units: &mut [i64]) {
         for (x, scale) in real.iter_mut().zip(&self.scales) {
             *x /= scale;
@@ -154,10 +160,11 @@ impl Lattice {
                 if inside && scale_into(real, 1.0 / step, limit, norm, units) {
                     return;
                 }
-                // Rounding moves a vector by at most sqrt(d)/2, or d/2 in L1: aim that much lower.
+                // Rounding moves a vector by at most sqrt(d)/2, or d/2 in L1: aim that much lower, and a little more
+                // so that the quick check of a fine lattice is enough.
                 let width = real.len() as f64;
                 let target = cap - 0.5 * if norm == Norm::One { width } else { width.sqrt() };
-                let factor = target * (1.0 - 1e-9) / length;
+                let factor = target * (1.0 - 1e-6) / length;
                 if !(length.is_finite() && scale_into(real, factor, limit, norm, units)) {
                     units.fill(0);
                 }
@@ -173,7 +180,7 @@ fn integer_bounds(lower: f64, upper: f64) -> (f64, f64) {
 }
 
 /// The nearest integer within integer bounds. What is not a number goes to a bound.
-#[inline]
+#[inline(always)]
 fn round_within(x: f64, lower: f64, upper: f64) -> i64 {
     let x = if x < upper { x } else { upper };
     let x = if x > lower { x } else { lower };
@@ -181,31 +188,35 @@ fn round_within(x: f64, lower: f64, upper: f64) -> i64 {
 }
 
 /// Scales and rounds; whether the result is within the limit, exactly.
-#[inline]
+#[inline(always)]
 fn scale_into(real: &[f64], factor: f64, limit: i64, norm: Norm, units: &mut [i64]) -> bool {
     let upper = limit as f64;
     let lower = if norm == Norm::TwoNonNegative { 0.0 } else { -upper };
     for (x, unit) in real.iter().zip(&mut *units) {
         *unit = round_within(x * factor, lower, upper);
     }
-    let limit_u = limit as u128;
-    match norm {
-        Norm::One => units.iter().map(|u| u128::from(u.unsigned_abs())).sum::<u128>() <= limit_u,
-        _ if limit < NARROW => {
-            // No coordinate is above the limit, so 32 bits hold each and 64 bits hold 128 squares.
-            let square = |&u: &i64| {
-                let size = u64::from((u as i32).unsigned_abs());
-                size * size
-            };
-            let chunks = units.chunks(128).map(|chunk| u128::from(chunk.iter().map(square).sum::<u64>()));
-            chunks.sum::<u128>() <= limit_u * limit_u
-        }
-        _ => units.iter().map(|u| u128::from(u.unsigned_abs()).pow(2)).sum::<u128>() <= limit_u * limit_u,
+    let sizes = units.iter().map(|u| u128::from(u.unsigned_abs()));
+    let limit = limit.unsigned_abs();
+    if norm == Norm::One {
+        return sizes.sum::<u128>() <= u128::from(limit);
     }
+    // Without the low bits and rounded up: exact if there are none, and else a bound from above. No coordinate is above
+    // the limit, so 32 bits hold what is left of one.
+    let low = (u64::BITS - limit.leading_zeros()).saturating_sub(NARROW);
+    let sum_of_squares = |low: u32, up: u32| {
+        let size = |u: &i64| u64::from((((*u as u64) >> low) as i32).unsigned_abs() + up);
+        let chunks = units.chunks(128);
+        chunks.map(|chunk| u128::from(chunk.iter().map(|u| size(u) * size(u)).sum::<u64>())).sum::<u128>()
+    };
+    if low == 0 {
+        return sum_of_squares(0, 0) <= u128::from(limit).pow(2);
+    }
+    sum_of_squares(low, 1) <= u128::from(limit >> low).pow(2)
+        || sizes.map(|size| size * size).sum::<u128>() <= u128::from(limit).pow(2)
 }
 
 /// In eight lanes, so that the compiler need not keep the order of additions.
-#[inline]
+#[inline(always)]
 fn real_norm(norm: Norm, real: &[f64]) -> f64 {
     let size = |x: f64| if norm == Norm::One { x.abs() } else { x * x };
     let mut lanes = [0.0; 8];

@@ -169,3 +169,32 @@ proptest! {
         prop_assert!(distance(&lattice, &units, &[0; WIDTH]) <= 1.0, "{contribution:?} {units:?}");
     }
 }
+
+/// Discrete Laplace noise of scale `t`, moved by `shift` units, never has more delta than the continuous one moved by one unit
+/// more, which is what is accounted for.
+#[test]
+fn discrete_laplace_is_no_easier_to_tell_apart_than_what_it_is_priced_as() {
+    for t in [1.0f64, 3.0, 10.0, 50.0] {
+        for shift in 1..=8i32 {
+            let law = |z: i32| {
+                (1.0 - (-1.0 / t).exp()) / (1.0 + (-1.0 / t).exp()) * (-f64::from(z.abs()) / t).exp()
+            };
+            let reach = (60.0 * t) as i32;
+            let mut tight = f64::INFINITY;
+            for k in 0..400 {
+                let epsilon = f64::from(k) / 400.0 * f64::from(shift + 1) / t;
+                let delta: f64 =
+                    (-reach..=reach).map(|z| (law(z - shift) - epsilon.exp() * law(z)).max(0.0)).sum();
+                let priced = 1.0 - ((epsilon - f64::from(shift + 1) / t) / 2.0).exp();
+                assert!(
+                    delta <= priced + 1e-12,
+                    "scale {t}, shift {shift}, epsilon {epsilon}: {delta} > {priced}"
+                );
+                let unshifted = (1.0 - ((epsilon - f64::from(shift) / t) / 2.0).exp()).max(0.0);
+                tight = tight.min(unshifted - delta);
+            }
+            // Without that unit the price would be too low somewhere: the test can fail.
+            assert!(tight < 0.0 || shift % 2 == 0, "scale {t}, shift {shift}: {tight}");
+        }
+    }
+}

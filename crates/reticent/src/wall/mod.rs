@@ -6,21 +6,20 @@
 mod draw;
 mod geometry;
 mod lattice;
-pub(crate) mod plan;
+mod plan;
 mod records;
 mod sampler;
 mod sum;
 
+pub use crate::error::{PlanError, WallError};
 pub use geometry::{Block, Geometry};
-pub use plan::{DrawId, Draws, Plan, PlanError, SumId, Sums};
+pub use plan::{DrawId, Draws, Plan, SumId, Sums};
 pub use records::Records;
 pub use reticent_noise::{NoiseError, NoiseSource};
 pub use sampler::{Rate, Sampler};
 
-use crate::budget::{
-    Guarantee, Ledger, LedgerError, NotPrivate, Privacy, PrivacyError, Request, Spent, Ticket,
-};
-use crate::receipt::{self, Receipt};
+use crate::budget::{Guarantee, Ledger, NotPrivate, Privacy, Request, Spent, Ticket};
+use crate::receipt::{self, Kind, Receipt};
 use plan::Group;
 use reticent_accounting::Adjacency;
 use reticent_noise::Provenance;
@@ -47,7 +46,6 @@ pub struct Released {
     /// The sums.
     pub values: Vec<f64>,
     /// The standard deviation of the noise in each.
-    #[serde(serialize_with = "as_slice")]
     pub noise_sd: Arc<[f64]>,
     /// How many records take part in such a sum on average. How many did in a Poisson sample stays secret.
     pub expected_batch: f64,
@@ -70,39 +68,6 @@ pub struct Drawn {
     pub guarantee: Guarantee,
 }
 
-/// Why the wall stayed shut. Nothing in it depends on a record, except for [`NotFinite`](Self::NotFinite) and
-/// [`RecordCount`](Self::RecordCount), which come before the first release and must not be published.
-#[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "each message says what its variant and fields are")]
-pub enum WallError {
-    #[error("the records are not whole rows of {width} values")]
-    Shape { width: usize },
-    #[error("a record has a value that is not finite; hint: encode missing values before")]
-    NotFinite,
-    #[error("there are not {planned} records, as planned")]
-    RecordCount { planned: usize },
-    #[error("the plan has no such group")]
-    UnknownGroup,
-    #[error("a width of {planned} was planned, not {given}")]
-    Width { planned: usize, given: usize },
-    #[error("all {planned} planned releases of {what:?} have been made; hint: plan more of them beforehand")]
-    Exhausted { what: String, planned: u64 },
-    #[error("log weights must be none, or one finite number below 1e6 for each candidate")]
-    LogWeights,
-    #[error(
-        "the plan costs epsilon {planned:.4} and at most {allowed} is allowed; hint: more noise or fewer steps"
-    )]
-    OverBudget { planned: f64, allowed: f64 },
-    #[error(transparent)]
-    Plan(#[from] PlanError),
-    #[error(transparent)]
-    Privacy(#[from] PrivacyError),
-    #[error(transparent)]
-    Ledger(#[from] LedgerError),
-    #[error(transparent)]
-    Noise(#[from] NoiseError),
-}
-
 /// The records, and what may be asked about them.
 ///
 /// # Privacy
@@ -117,10 +82,6 @@ pub struct Wall {
     ledger: Box<dyn Ledger>,
     ticket: Ticket,
     started: bool,
-    /// For each group: releases made, and the state of its sampler.
-    made: Vec<u64>,
-    samples: Vec<Vec<usize>>,
-    noise_sd: Vec<Arc<[f64]>>,
     scratch: sum::Scratch,
 }
 
@@ -173,27 +134,14 @@ impl Wall {
         if plan.adjacency == Adjacency::ReplaceOne && records.rows() != plan.records {
             return Err(WallError::RecordCount { planned: plan.records });
         }
-        let open = guarantee == Guarantee::None(NotPrivate::NoNoise);
-        let noise_sd = plan.groups.iter().map(|group| if open { Vec::new() } else { group.noise_sd() });
-        let noise_sd = noise_sd.map(Arc::from).collect();
-        let releases = plan.groups.iter().map(|group| group.what().into()).collect();
+        let releases = plan.groups.iter().map(|group| group.entry.what.clone()).collect();
         let ticket = ledger.reserve(&Request { guarantee, event: plan.event(), releases })?;
-        let (made, samples) = (vec![0; plan.groups.len()], vec![Vec::new(); plan.groups.len()]);
-        let scratch = sum::Scratch::default();
-        let started = false;
-        Ok(Self {
-            records,
-            source,
-            plan,
-            guarantee,
-            ledger,
-            ticket,
-            started,
-            made,
-            samples,
-            noise_sd,
-            scratch,
-        })
+        let (started, scratch) = (false, sum::Scratch::default());
+        Ok(Self { records, source, plan, guarantee, ledger, ticket, started, scratch })
+    }
+
+    fn is_open(&self) -> bool {
+        self.guarantee == Guarantee::None(NotPrivate::NoNoise)
     }
 
     /// Releases a noisy sum of the contributions of a sample of records.
@@ -202,19 +150,20 @@ impl Wall {
     /// [`WallError`] without a release. The budget of a step is gone if its noise failed.
     pub fn sum(&mut self, id: SumId, query: &impl Query) -> Result<Released, WallError> {
         self.charge(id.0, query.width())?;
-        let Group::Sums { spec, lattice } = &self.plan.groups[id.0] else {
+        let open = self.is_open();
+        let Group { entry, lattice, noise_sd, sample, .. } = &mut self.plan.groups[id.0];
+        let Kind::Sum { geometry, sampler, .. } = &entry.kind else {
             return Err(WallError::UnknownGroup);
         };
-        let step = self.made[id.0];
-        let (rows, coins) = (self.records.rows(), self.source.coins()?);
-        let batch = spec.sampler.choose(step - 1, rows, coins, &mut self.samples[id.0])?;
-        let values = if self.guarantee == Guarantee::None(NotPrivate::NoNoise) {
-            sum::plain(&self.records, batch, query)
+        let batch = sampler.choose(entry.made - 1, self.records.rows(), self.source.coins()?, sample)?;
+        let (mut values, mut noise_sd) = (vec![0.0; entry.width], noise_sd.clone());
+        if open {
+            sum::plain(&self.records, batch, query, &mut values);
+            noise_sd = values.iter().map(|_| 0.0).collect();
         } else {
             sum::exact(&self.records, batch, query, lattice, &mut self.scratch);
-            let mut values = vec![0.0; spec.width];
-            let sums = &mut self.scratch.sum;
-            if let Geometry::L1Ball { .. } = spec.geometry {
+            let sums = &self.scratch.sum;
+            if let Geometry::L1Ball { .. } = geometry {
                 let scale = NonZeroU64::MIN.saturating_add(lattice.resolution.units_per_sigma() as u64 - 1);
                 let mut noise = self.source.laplace(scale, NonZeroU64::MIN)?;
                 for (value, sum) in values.iter_mut().zip(sums) {
@@ -224,20 +173,18 @@ impl Wall {
                 self.source.gaussian(lattice.resolution)?.release(sums, lattice.step, &mut values)?;
             }
             values.iter_mut().zip(&lattice.scales).for_each(|(value, scale)| *value *= scale);
-            values
-        };
-        let expected_batch = spec.sampler.expected(step - 1, self.plan.records);
-        let noise_sd = self.noise_sd[id.0].clone();
-        Ok(Released { values, noise_sd, expected_batch, step, guarantee: self.guarantee })
+        }
+        let expected_batch = sampler.expected(entry.made - 1, self.plan.records);
+        Ok(Released { values, noise_sd, expected_batch, step: entry.made, guarantee: self.guarantee })
     }
 
     /// Draws a candidate with probability proportional to $e^{b_c + \lambda \sum_n s_{nc}}$, for public log weights $b$
     /// (none: all 0) and the scores $s_n$ that `query` contributes, clipped to the planned range.
     ///
     /// # Privacy
-    /// Scores are integers between 0 and a top $m$ of $2^{20}$ units. Exchanging a record changes each candidate's
-    /// log weight by $-\lambda m$ to $\lambda m$, so log ratios lie in a range of $2\lambda m$; adding one, by 0 to $\lambda m$. That
-    /// range is the epsilon charged, and $\lambda$ is rounded down to meet it and kept at most 1.
+    /// Scores are integers between two that are $m = 2^{20}$ units apart. Exchanging a record changes each candidate's
+    /// log weight by $-\lambda m$ to $\lambda m$, so log ratios lie in a range of $2\lambda m$; adding one, by amounts
+    /// $\lambda m$ apart. That range is the epsilon charged, and $\lambda$ is rounded down to meet it and kept at most 1.
     ///
     /// # Citation
     /// Dong, Durfee, Rogers, "Optimal differential privacy composition for exponential mechanisms", ICML 2020.
@@ -245,48 +192,48 @@ impl Wall {
     /// # Errors
     /// [`WallError`] without a release.
     pub fn draw(&mut self, id: DrawId, query: &impl Query, log_weights: &[f64]) -> Result<Drawn, WallError> {
-        let none = log_weights.is_empty();
-        if !(none || log_weights.len() == query.width() && log_weights.iter().all(|w| w.abs() < 1e6)) {
+        let one_each = log_weights.is_empty() || log_weights.len() == query.width();
+        if !(one_each && log_weights.iter().all(|w| w.abs() < 1e6)) {
             return Err(WallError::LogWeights);
         }
         self.charge(id.0, query.width())?;
-        let Group::Draws { spec, lattice, weight } = &self.plan.groups[id.0] else {
+        let open = self.is_open();
+        let Group { entry, lattice, weight, .. } = &self.plan.groups[id.0];
+        let Kind::Draw { power, .. } = entry.kind else {
             return Err(WallError::UnknownGroup);
         };
         let all = sampler::Batch::All(self.records.rows());
-        let base = |c: usize| if none { 0.0 } else { log_weights[c] };
-        let (index, power) = if self.guarantee == Guarantee::None(NotPrivate::NoNoise) {
-            let sums = sum::plain(&self.records, all, query);
-            let coins = self.source.coins()?;
-            let gumbel = |u: u64| -(-((u >> 11) as f64 + 0.5).ln() + 53.0 * std::f64::consts::LN_2).ln();
-            let keys: Vec<f64> = (0..sums.len()).map(|c| sums[c] + base(c) + gumbel(coins.u64())).collect();
-            ((0..keys.len()).max_by(|&a, &b| keys[a].total_cmp(&keys[b])).unwrap_or_default(), 1.0)
+        let log_unit = plan::LOG_UNIT as f64;
+        let mut weights: Vec<i128> = if open {
+            let mut sums = vec![0.0; entry.width];
+            sum::plain(&self.records, all, query, &mut sums);
+            sums.iter().map(|sum| (sum * log_unit) as i128).collect()
         } else {
-            let above = Above { query, lower: spec.lower };
-            sum::exact(&self.records, all, &above, lattice, &mut self.scratch);
-            let log_weight = |(c, &sum): (usize, &i64)| {
-                i128::from(sum) * i128::from(*weight) + (base(c) * plan::LOG_UNIT as f64) as i128
-            };
-            let weights: Vec<i128> = self.scratch.sum.iter().enumerate().map(log_weight).collect();
-            (draw::index(self.source.coins()?, &weights), plan::power(spec, *weight))
+            sum::exact(&self.records, all, query, lattice, &mut self.scratch);
+            self.scratch.sum.iter().map(|&sum| i128::from(sum) * i128::from(*weight)).collect()
         };
-        Ok(Drawn { index, power, step: self.made[id.0], guarantee: self.guarantee })
+        for (weight, base) in weights.iter_mut().zip(log_weights) {
+            *weight = weight.saturating_add((base * log_unit) as i128);
+        }
+        let index = draw::index(self.source.coins()?, &weights);
+        let power = if open { 1.0 } else { power };
+        Ok(Drawn { index, power, step: entry.made, guarantee: self.guarantee })
     }
 
     /// Counts a release of a group, or refuses it.
     fn charge(&mut self, group: usize, width: usize) -> Result<(), WallError> {
-        let spec = self.plan.groups.get(group).ok_or(WallError::UnknownGroup)?;
-        if spec.width() != width {
-            return Err(WallError::Width { planned: spec.width(), given: width });
+        let entry = &mut self.plan.groups.get_mut(group).ok_or(WallError::UnknownGroup)?.entry;
+        if entry.width != width {
+            return Err(WallError::Width { planned: entry.width, given: width });
         }
-        if self.made[group] >= spec.planned() {
-            return Err(WallError::Exhausted { what: spec.what().into(), planned: spec.planned() });
+        if entry.made >= entry.planned {
+            return Err(WallError::Exhausted { what: entry.what.clone(), planned: entry.planned });
         }
         if !self.started {
             self.ledger.start(&self.ticket)?;
             self.started = true;
         }
-        self.made[group] += 1;
+        entry.made += 1;
         Ok(())
     }
 
@@ -296,13 +243,12 @@ impl Wall {
     /// # Errors
     /// [`WallError::Ledger`]; what was reserved then stays spent.
     pub fn finish(mut self, projections: u64) -> Result<Receipt, WallError> {
-        let groups = self.plan.groups.iter().zip(self.plan.events()).zip(&self.made);
         let receipt = Receipt {
             software: concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION")).into(),
             guarantee: self.guarantee,
             adjacency: self.plan.adjacency,
             records: self.plan.records,
-            groups: groups.map(|((group, event), &made)| group.receipt(event, made)).collect(),
+            groups: self.plan.groups.into_iter().map(|group| group.entry).collect(),
             projections,
             noise: match self.guarantee {
                 Guarantee::None(reason) => reason.to_string(),
@@ -315,25 +261,4 @@ impl Wall {
         self.ledger.settle(self.ticket, Spent { cost, receipt: &receipt })?;
         Ok(receipt)
     }
-}
-
-/// Scores from their lower bound up.
-struct Above<'a, Q> {
-    query: &'a Q,
-    lower: f64,
-}
-
-impl<Q: Query> Query for Above<'_, Q> {
-    fn width(&self) -> usize {
-        self.query.width()
-    }
-
-    fn contribute(&self, record: &[f64], out: &mut [f64]) {
-        self.query.contribute(record, out);
-        out.iter_mut().for_each(|x| *x -= self.lower);
-    }
-}
-
-fn as_slice<S: serde::Serializer>(values: &Arc<[f64]>, serializer: S) -> Result<S::Ok, S::Error> {
-    values[..].serialize(serializer)
 }

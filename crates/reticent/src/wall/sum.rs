@@ -28,11 +28,16 @@ impl Scratch {
 
     fn add(&mut self, record: &[f64], query: &impl Query, lattice: &Lattice) {
         contribute(query, record, &mut self.real);
-        lattice.quantise(&mut self.real, &mut self.units);
-        self.merge_units();
+        reticent_noise::with_wide_vectors(
+            #[inline(always)]
+            || {
+                lattice.quantise(&mut self.real, &mut self.units);
+                self.merge_units();
+            },
+        );
     }
 
-    #[inline]
+    #[inline(always)]
     fn merge_units(&mut self) {
         for (sum, unit) in self.sum.iter_mut().zip(&self.units) {
             // Modulo 2^64, which is a function of the exact sum, so privacy holds even if a sum does not fit.
@@ -62,38 +67,34 @@ pub(super) fn exact(
 ) {
     let width = query.width();
     scratch.clear(width);
-    let threads = if batch.len() * width < PARALLEL { 1 } else { rayon::current_num_threads() };
-    if threads == 1 {
-        (0..batch.len()).for_each(|i| scratch.add(records.row(batch.row(i)), query, lattice));
-        return;
+    let rows = batch.len();
+    if rows * width < PARALLEL || rayon::current_num_threads() == 1 {
+        return (0..rows).for_each(|i| scratch.add(records.row(batch.row(i)), query, lattice));
     }
-    let new = || {
+    let share = rows.div_ceil(4 * rayon::current_num_threads());
+    let parts = (0..rows.div_ceil(share)).into_par_iter().map(|part| {
         let mut scratch = Scratch::default();
         scratch.clear(width);
-        scratch
-    };
-    let parts = (0..batch.len()).into_par_iter().with_min_len(batch.len().div_ceil(4 * threads));
-    let total = parts
-        .fold(new, |mut scratch, i| {
-            scratch.add(records.row(batch.row(i)), query, lattice);
-            scratch
-        })
-        .reduce(new, |mut left, right| {
-            left.units.copy_from_slice(&right.sum);
-            left.merge_units();
-            left
-        });
-    scratch.sum.copy_from_slice(&total.sum);
+        let part = part * share..rows.min((part + 1) * share);
+        part.for_each(|i| scratch.add(records.row(batch.row(i)), query, lattice));
+        scratch.sum
+    });
+    for part in parts.collect::<Vec<_>>() {
+        scratch.units = part;
+        scratch.merge_units();
+    }
 }
 
-/// The plain sum of the contributions of a batch, one after the other. Not private.
-pub(super) fn plain(records: &Records, batch: Batch<'_>, query: &impl Query) -> Vec<f64> {
-    let mut sum = vec![0.0; query.width()];
-    let mut real = sum.clone();
+/// Adds the contributions of a batch to `sum`, one after the other. Not private.
+pub(super) fn plain(records: &Records, batch: Batch<'_>, query: &impl Query, sum: &mut [f64]) {
+    let mut real = vec![0.0; sum.len()];
     for i in 0..batch.len() {
         real.fill(0.0);
         query.contribute(records.row(batch.row(i)), &mut real);
         sum.iter_mut().zip(&real).for_each(|(sum, x)| *sum += x);
     }
-    sum
 }
+
+#[cfg(test)]
+#[path = "sum_tests.rs"]
+mod tests;

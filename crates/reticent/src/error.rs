@@ -1,0 +1,56 @@
+//! Why something was refused.
+
+use crate::budget::{LedgerError, PrivacyError};
+use reticent_noise::NoiseError;
+
+/// Why a plan is not possible. Nothing in it depends on a record.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[allow(missing_docs, reason = "each message says what its variant and fields are")]
+pub enum PlanError {
+    #[error("{what}: {fault}")]
+    Invalid { what: String, fault: &'static str },
+    #[error(
+        "{what}: no lattice suits a noise multiplier of {multiplier} here; \
+             hint: take one nearer to 1, fewer coordinates or a box nearer to 0"
+    )]
+    Lattice { what: String, multiplier: f64 },
+    #[error(transparent)]
+    Accounting(#[from] reticent_accounting::Error),
+    #[error(
+        "epsilon {epsilon:.3} is beyond what the noise is certified for; hint: plan fewer or noisier releases"
+    )]
+    Certificate { epsilon: f64 },
+}
+
+/// Why the wall stayed shut. Nothing in it depends on a record, except for [`NotFinite`](Self::NotFinite) and
+/// [`RecordCount`](Self::RecordCount), which come before the first release and must not be published.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "each message says what its variant and fields are")]
+pub enum WallError {
+    #[error("the records are not whole rows of {width} values")]
+    Shape { width: usize },
+    #[error("a record has a value that is not finite; hint: encode missing values before")]
+    NotFinite,
+    #[error("there are not {planned} records, as planned")]
+    RecordCount { planned: usize },
+    #[error("the plan has no such group")]
+    UnknownGroup,
+    #[error("a width of {planned} was planned, not {given}")]
+    Width { planned: usize, given: usize },
+    #[error("all {planned} planned releases of {what:?} have been made; hint: plan more of them beforehand")]
+    Exhausted { what: String, planned: u64 },
+    #[error("log weights must be none, or one finite number below 1e6 for each candidate")]
+    LogWeights,
+    #[error(
+        "the plan costs epsilon {planned} and at most {allowed} is allowed; hint: more noise or fewer steps"
+    )]
+    OverBudget { planned: f64, allowed: f64 },
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    #[error(transparent)]
+    Privacy(#[from] PrivacyError),
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    #[error(transparent)]
+    Noise(#[from] NoiseError),
+}

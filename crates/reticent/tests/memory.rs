@@ -1,0 +1,74 @@
+//! What a release needs beyond the records themselves does not grow with their number.
+
+use reticent::budget::{Adjacency, Privacy, Unlimited};
+use reticent::wall::{Geometry, NoiseSource, Plan, Query, Records, Sampler, Sums, Wall};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+struct Counting;
+
+static NOW: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: hands every call on to the system's allocator, and counts.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let now = NOW.fetch_add(layout.size(), Relaxed) + layout.size();
+        PEAK.fetch_max(now, Relaxed);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        NOW.fetch_sub(layout.size(), Relaxed);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(place, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+struct Copy;
+
+impl Query for Copy {
+    fn width(&self) -> usize {
+        20
+    }
+    fn contribute(&self, record: &[f64], out: &mut [f64]) {
+        out.fill(record[0]);
+    }
+}
+
+/// The most bytes held during ten releases, beyond what was held before them.
+fn peak(rows: usize, sampler: Sampler) -> usize {
+    let mut plan = Plan::new(rows, Adjacency::ReplaceOne);
+    let geometry = Geometry::Ball { radius: 1.0 };
+    let sums = Sums { what: "x".into(), width: 20, geometry, sampler, noise_multiplier: 5.0, steps: 10 };
+    let id = plan.sums(sums).unwrap();
+    let privacy = Privacy::new(50.0, 1e-9, Adjacency::ReplaceOne).unwrap();
+    let records = Records::new(vec![0.1; rows], 1).unwrap();
+    let source = NoiseSource::from_os().unwrap();
+    let mut wall = Wall::new(records, source, plan, &privacy, Box::new(Unlimited)).unwrap();
+    let before = NOW.load(Relaxed);
+    PEAK.store(before, Relaxed);
+    for _ in 0..10 {
+        wall.sum(id, &Copy).unwrap();
+    }
+    PEAK.load(Relaxed) - before
+}
+
+#[test]
+fn memory_does_not_grow_with_the_number_of_records() {
+    let one_thread = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    one_thread.install(|| {
+        for sampler in [Sampler::Full, Sampler::Fixed { batch: 50 }] {
+            peak(1_000, sampler); // what is built once per process
+            let (few, many) = (peak(1_000, sampler), peak(1_000_000, sampler));
+            // The chosen rows of a fixed batch are kept in a tree, whose shape varies a little.
+            assert!(many <= few + 2_048, "{sampler}: {few} bytes for a thousand, {many} for a million");
+        }
+        // A pass remembers the order of its records: 8 bytes each, and no more.
+        let pass = peak(1_000_000, Sampler::Pass { batch: 50_000 });
+        assert!((8_000_000..8_100_000).contains(&pass), "{pass}");
+    });
+}

@@ -1,0 +1,69 @@
+//! The code that privacy rests on stays small enough to be read in an afternoon.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Rust files of a folder and below, without tests.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(sources(&path));
+        } else if path.extension().is_some_and(|x| x == "rs")
+            && !path.file_stem().unwrap().to_str().unwrap().ends_with("tests")
+        {
+            files.push(path);
+        }
+    }
+    files
+}
+
+/// All text of Rust files of a folder and below.
+fn all_code(folder: &Path, text: &mut String) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            all_code(&path, text);
+        } else if path.extension().is_some_and(|x| x == "rs") {
+            text.push_str(&fs::read_to_string(path).unwrap());
+        }
+    }
+}
+
+/// Lines that are neither blank, nor a comment, nor there for tests.
+fn lines_of_code(file: &Path) -> usize {
+    let text = fs::read_to_string(file).unwrap();
+    let code = |line: &&str| !line.trim().is_empty() && !line.trim().starts_with("//");
+    // The module of tests is named at the end of a file.
+    let end = text
+        .rfind("#[cfg(test)]\nmod tests;")
+        .or(text.rfind("#[cfg(test)]\n#[path"))
+        .or(text.rfind("#[cfg(test)]\npub(crate) mod tests;"));
+    text[..end.unwrap_or(text.len())].lines().filter(code).count()
+}
+
+#[test]
+fn trusted_code_is_small_and_its_size_is_stated() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let folders = ["crates/noise/src", "crates/reticent/src/wall"];
+    let files = folders.iter().flat_map(|folder| sources(&root.join(folder)));
+    let count: usize = files.map(|file| lines_of_code(&file)).sum();
+    assert!(count < 1_500, "{count} lines");
+    let stated = format!("{},{:03} lines of code", count / 1000, count % 1000);
+    let guide = fs::read_to_string(root.join("CONTRIBUTING.md")).unwrap();
+    assert!(guide.contains(&stated), "CONTRIBUTING.md should say {stated:?}");
+}
+
+#[test]
+fn every_invariant_has_its_tests() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut code = String::new();
+    all_code(&root.join("crates"), &mut code);
+    let invariants = fs::read_to_string(root.join("docs/invariants.md")).unwrap();
+    let names: Vec<&str> = invariants.split('`').skip(1).step_by(2).collect();
+    assert!(names.len() > 20, "{names:?}");
+    for name in names {
+        assert!(code.contains(&format!("fn {name}(")), "there is no test {name}");
+    }
+}
