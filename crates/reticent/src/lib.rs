@@ -43,7 +43,9 @@
 
 pub mod budget;
 mod error;
+pub mod family;
 pub mod grid;
+pub mod matrix;
 pub mod receipt;
 pub mod symmetric;
 pub mod wall;

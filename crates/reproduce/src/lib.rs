@@ -1,0 +1,26 @@
+//! What the reproduction of published experiments needs besides inference.
+//!
+//! Four nouns: a [`Mixture`](mixture::Mixture) is a data set with the model behind it; its [`truth`] is the exact or
+//! sampled posterior of the component means, as [`GaussianComponent`](metrics::GaussianComponent)s; the [`metrics`]
+//! say how far a fit is from the truth; a [`Table`](table::Table) and a [`figure`] show the result.
+//!
+//! ```
+//! use reticent_reproduce::{metrics, mixture, truth};
+//!
+//! let data = mixture::paper_data(60, 1000, 4, 4)?;
+//! let exact = truth::given_labels(&data);
+//! let wrong_prior = truth::published(&data);
+//! assert!(metrics::accuracy(&exact, &wrong_prior)?.f_mean > 0.01);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Everything here sees the records in the clear. It is for simulated data and for measuring, not for release.
+
+mod cholesky;
+pub mod figure;
+pub mod matching;
+pub mod metrics;
+pub mod mixture;
+pub mod numpy;
+pub mod table;
+pub mod truth;

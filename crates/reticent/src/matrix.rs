@@ -1,0 +1,232 @@
+//! Small dense symmetric matrices, row by row.
+//!
+//! All loops are plain: models have a handful of dimensions, where these are faster than a linear-algebra library, and
+//! faster still where the compiler knows the size.
+
+/// The Cholesky factor `l` of a symmetric matrix (the lower triangle is read), or `false` if it is not positive definite.
+/// The upper triangle of `l` is left as it is.
+#[inline(always)]
+#[must_use]
+pub fn cholesky(a: &[f64], size: usize, l: &mut [f64]) -> bool {
+    let (a, l) = (&a[..size * size], &mut l[..size * size]);
+    for i in 0..size {
+        for j in 0..=i {
+            let mut rest = a[i * size + j];
+            for k in 0..j {
+                rest -= l[i * size + k] * l[j * size + k];
+            }
+            if i != j {
+                l[i * size + j] = rest * l[j * size + j];
+            } else if rest > 0.0 && rest < f64::INFINITY {
+                // The reciprocal, for now: a division costs as much as a row.
+                l[i * size + i] = 1.0 / rest.sqrt();
+            } else {
+                return false;
+            }
+        }
+    }
+    for i in 0..size {
+        l[i * size + i] = 1.0 / l[i * size + i];
+    }
+    true
+}
+
+/// The logarithm of the determinant of $LL^T$.
+#[inline(always)]
+#[must_use]
+pub fn log_determinant(l: &[f64], size: usize) -> f64 {
+    2.0 * (0..size).map(|i| l[i * size + i]).product::<f64>().ln()
+}
+
+/// $L^{-1} b$, in place.
+#[inline(always)]
+pub fn solve_lower(l: &[f64], size: usize, b: &mut [f64]) {
+    let (l, b) = (&l[..size * size], &mut b[..size]);
+    for i in 0..size {
+        let mut rest = b[i];
+        for k in 0..i {
+            rest -= l[i * size + k] * b[k];
+        }
+        b[i] = rest / l[i * size + i];
+    }
+}
+
+/// $(LL^T)^{-1} b$, in place.
+#[inline(always)]
+pub fn solve(l: &[f64], size: usize, b: &mut [f64]) {
+    solve_lower(l, size, b);
+    let (l, b) = (&l[..size * size], &mut b[..size]);
+    for i in (0..size).rev() {
+        let mut rest = b[i];
+        for k in i + 1..size {
+            rest -= l[k * size + i] * b[k];
+        }
+        b[i] = rest / l[i * size + i];
+    }
+}
+
+/// $(LL^T)^{-1}$, symmetric, from the factor, which is lost.
+#[inline(always)]
+pub fn inverse(l: &mut [f64], size: usize, out: &mut [f64]) {
+    let (l, out) = (&mut l[..size * size], &mut out[..size * size]);
+    // L^-1 in place.
+    for j in 0..size {
+        l[j * size + j] = 1.0 / l[j * size + j];
+        for i in j + 1..size {
+            let mut sum = 0.0;
+            for k in j..i {
+                sum -= l[i * size + k] * l[k * size + j];
+            }
+            // The diagonal of row i is not inverted yet.
+            l[i * size + j] = sum / l[i * size + i];
+        }
+    }
+    for i in 0..size {
+        for j in 0..=i {
+            let mut sum = 0.0;
+            for k in i..size {
+                sum += l[k * size + i] * l[k * size + j];
+            }
+            (out[i * size + j], out[j * size + i]) = (sum, sum);
+        }
+    }
+}
+
+/// The product of a matrix and a vector.
+#[inline(always)]
+pub fn times(a: &[f64], size: usize, x: &[f64], out: &mut [f64]) {
+    let (a, x, out) = (&a[..size * size], &x[..size], &mut out[..size]);
+    for i in 0..size {
+        let mut sum = 0.0;
+        for k in 0..size {
+            sum += a[i * size + k] * x[k];
+        }
+        out[i] = sum;
+    }
+}
+
+/// $AXA$ for symmetric matrices.
+#[must_use]
+pub fn sandwich(a: &[f64], x: &[f64], size: usize) -> Vec<f64> {
+    let product = |a: &[f64], b: &[f64]| -> Vec<f64> {
+        let cell = |i: usize, j: usize| (0..size).map(|k| a[i * size + k] * b[k * size + j]).sum();
+        (0..size * size).map(|ij| cell(ij / size, ij % size)).collect()
+    };
+    product(&product(a, x), a)
+}
+
+/// Eigenvalues of a symmetric matrix, with eigenvectors as the rows of the second result, by Jacobi's rotations.
+#[must_use]
+pub fn eigen(matrix: &[f64], size: usize) -> (Vec<f64>, Vec<f64>) {
+    let mut a = matrix[..size * size].to_vec();
+    let mut v: Vec<f64> = (0..size * size).map(|i| f64::from(u8::from(i / size == i % size))).collect();
+    let scale: f64 = a.iter().map(|x| x * x).sum::<f64>().sqrt();
+    // Convergence is quadratic: a dozen sweeps are more than enough at any size.
+    for _ in 0..30 {
+        let off: f64 =
+            (0..size).flat_map(|i| (0..i).map(move |j| (i, j))).map(|(i, j)| a[i * size + j].abs()).sum();
+        if off <= 1e-15 * scale || !off.is_finite() {
+            break;
+        }
+        for p in 0..size {
+            for q in p + 1..size {
+                let apq = a[p * size + q];
+                if apq == 0.0 {
+                    continue;
+                }
+                let theta = (a[q * size + q] - a[p * size + p]) / (2.0 * apq);
+                let t = theta.signum() / (theta.abs() + (theta * theta + 1.0).sqrt());
+                let c = 1.0 / (t * t + 1.0).sqrt();
+                let s = t * c;
+                for k in 0..size {
+                    let (kp, kq) = (a[k * size + p], a[k * size + q]);
+                    (a[k * size + p], a[k * size + q]) = (c * kp - s * kq, s * kp + c * kq);
+                }
+                for k in 0..size {
+                    let (pk, qk) = (a[p * size + k], a[q * size + k]);
+                    (a[p * size + k], a[q * size + k]) = (c * pk - s * qk, s * pk + c * qk);
+                    let (pk, qk) = (v[p * size + k], v[q * size + k]);
+                    (v[p * size + k], v[q * size + k]) = (c * pk - s * qk, s * pk + c * qk);
+                }
+            }
+        }
+    }
+    ((0..size).map(|i| a[i * size + i]).collect(), v)
+}
+
+/// Raises the eigenvalues of a symmetric matrix to at least `floor`; whether any had to be.
+pub fn raise_eigenvalues(matrix: &mut [f64], size: usize, floor: f64) -> bool {
+    let (values, vectors) = eigen(matrix, size);
+    if values.iter().all(|&value| value >= floor) {
+        return false;
+    }
+    for i in 0..size {
+        for j in 0..size {
+            let term = |k: usize| values[k].max(floor) * vectors[k * size + i] * vectors[k * size + j];
+            matrix[i * size + j] = (0..size).map(term).sum();
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A well-conditioned matrix with irregular entries.
+    fn example(size: usize) -> Vec<f64> {
+        let b: Vec<f64> = (0..size * size).map(|k| (k as f64 * 1.7).sin()).collect();
+        let cell = |i: usize, j: usize| (0..size).map(|k| b[i * size + k] * b[j * size + k]).sum::<f64>();
+        (0..size * size)
+            .map(|k| cell(k / size, k % size) + if k / size == k % size { 0.5 } else { 0.0 })
+            .collect()
+    }
+
+    #[test]
+    fn inverse_and_solve_undo_the_matrix() {
+        for size in [1, 2, 4, 7] {
+            let a = example(size);
+            let mut l = vec![0.0; size * size];
+            assert!(cholesky(&a, size, &mut l));
+            let x: Vec<f64> = (0..size).map(|k| (k as f64).cos()).collect();
+            let mut b = vec![0.0; size];
+            times(&a, size, &x, &mut b);
+            let mut by_solve = b.clone();
+            solve(&l, size, &mut by_solve);
+            let mut inverted = vec![0.0; size * size];
+            inverse(&mut l, size, &mut inverted);
+            let mut by_inverse = vec![0.0; size];
+            times(&inverted, size, &b, &mut by_inverse);
+            for k in 0..size {
+                assert!((by_solve[k] - x[k]).abs() < 1e-12 && (by_inverse[k] - x[k]).abs() < 1e-12, "{size}");
+            }
+        }
+    }
+
+    #[test]
+    fn eigenvalues_rebuild_the_matrix_and_can_be_raised() {
+        let mut a = example(5);
+        for k in 0..5 {
+            a[k * 6] -= 2.0;
+        }
+        let before = eigen(&a, 5);
+        let trace: f64 = (0..5).map(|k| a[k * 6]).sum();
+        assert!((before.0.iter().sum::<f64>() - trace).abs() < 1e-12);
+        assert!(before.0.iter().any(|&v| v < 0.0));
+        let original = a.clone();
+        assert!(!raise_eigenvalues(&mut a, 5, -100.0) && a == original);
+        assert!(raise_eigenvalues(&mut a, 5, 0.3));
+        let after = eigen(&a, 5).0;
+        for (low, value) in before.0.iter().zip(&after) {
+            assert!((value - low.max(0.3)).abs() < 1e-12, "{low} {value}");
+        }
+    }
+
+    #[test]
+    fn matrices_that_are_not_positive_are_refused() {
+        let mut l = [0.0; 4];
+        assert!(!cholesky(&[1.0, 2.0, 2.0, 1.0], 2, &mut l));
+        assert!(!cholesky(&[f64::NAN, 0.0, 0.0, 1.0], 2, &mut l));
+        assert!(!cholesky(&[f64::INFINITY, 0.0, 0.0, 1.0], 2, &mut l));
+    }
+}
