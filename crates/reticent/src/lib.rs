@@ -42,10 +42,12 @@
 //! ```
 
 pub mod budget;
+pub mod engine;
 mod error;
 pub mod family;
 pub mod grid;
 pub mod matrix;
+pub mod model;
 pub mod receipt;
 pub mod symmetric;
 pub mod wall;

@@ -1,0 +1,60 @@
+//! Expectation propagation: the engines, and the one trait that models meet them in.
+//!
+//! The posterior is approximated by $q \propto p_0 \prod_n f_n$ in an exponential family. A *site* $f_n$ is what makes the
+//! approximation match the moments of the *tilted* distribution $q_{-n}\,p(x_n|\theta)$, where the *cavity* $q_{-n}$ is $q$ without
+//! that site. In natural parameters products are sums, and the engines differ in which sites they keep:
+//!
+//! | engine | keeps | private |
+//! |---|---|---|
+//! | [`ep`](fn@ep) | a site for each record | no |
+//! | [`adf`] | the product of all, and never removes one | no |
+//! | [`sep`](fn@sep) | the average site $f$, so that $q = p_0 f^N$ | yes: sites are clipped and summed behind the wall |
+//!
+//! # Citation
+//! Minka, "Expectation propagation for approximate Bayesian inference", UAI 2001; Li, Hernandez-Lobato, Turner, "Stochastic
+//! expectation propagation", NeurIPS 2015; Vinaroz, Park, "Differentially private stochastic expectation propagation",
+//! TMLR 2022.
+
+mod ep;
+mod noise;
+mod sep;
+
+pub use ep::{adf, ep};
+pub use noise::Noise;
+pub use sep::{Average, Coordinates, Damping, Fit, Phase, sep};
+
+use std::ops::Range;
+
+/// A model whose sites can be matched by moments, in a family with flat natural parameters.
+pub trait SiteModel: Sync {
+    /// What sites need to know of a cavity, worked out once for all records that share it.
+    type Cavity: Default + Sync;
+
+    /// Natural parameters of the whole model.
+    fn width(&self) -> usize;
+
+    /// Those of the prior.
+    fn prior(&self) -> &[f64];
+
+    /// Prepares a cavity that is a density.
+    fn condition(&self, natural: &[f64], cavity: &mut Self::Cavity);
+
+    /// Writes the natural parameters of a record's site to `out`, which holds zeros. A site that does not exist is NaN; the
+    /// wall makes it nothing.
+    fn site(&self, cavity: &Self::Cavity, record: &[f64], out: &mut [f64]);
+
+    /// Moves natural parameters to the nearest density, in place; how many parts of it had to be moved.
+    fn project(&self, natural: &mut [f64]) -> u64;
+
+    /// Turns natural parameters into centred coordinates: for a Gaussian $(\lambda, P) \mapsto (\lambda - P m, P)$ with the mean $m$
+    /// of the cavity. Linear, and the identity for models without such coordinates.
+    fn centre(&self, _cavity: &Self::Cavity, _natural: &mut [f64]) {}
+
+    /// The inverse of [`centre`](Self::centre).
+    fn uncentre(&self, _cavity: &Self::Cavity, _centred: &mut [f64]) {}
+
+    /// Groups of coordinates, in order and leaving out none, that [`centre`](Self::centre) mixes with no others.
+    fn blocks(&self) -> Vec<Range<usize>> {
+        (0..self.width()).map(|k| k..k + 1).collect()
+    }
+}

@@ -1,0 +1,230 @@
+//! Stochastic expectation propagation through the wall: SEP, SEP clipped and DP-SEP are one loop.
+//!
+//! The state is $\theta_L = N\theta_f$, the natural parameters of the likelihood part of $q = p_0 f^N$. A step releases the sum $R$ of
+//! the sites of a batch of (expected) size $B$, and moves a share $\beta$ of the way to what it says about all records:
+//!
+//! $$\theta_L \leftarrow (1 - \beta)\,\theta_L + \beta \tfrac{N}{B} R.$$
+//!
+//! With $\beta = \eta B/N$ this is $\theta_q \leftarrow \theta_q + \eta\sum_{n \in B}(\theta_{f_n} - \theta_f)$; $B = 1$ and $\eta = 1$ is the SEP of Li et al.
+//! Equation 4 of the DP-SEP paper has $\eta = \gamma/N$, which is $N$ times smaller and hardly moves: [`Damping::Step`] takes it
+//! all the same.
+//!
+//! Everything after the release is linear in it, so the covariance of the noise in $\theta_L$ is known exactly: see [`Noise`].
+//! Noise can leave $\theta_L$ outside the family's domain. The recursion goes on with $\theta_L$ as it is, and only what sites and
+//! users see is projected; projections are counted.
+
+use super::{Noise, SiteModel};
+use crate::wall::{Geometry, Query, SumId, Wall, WallError};
+use serde::{Deserialize, Serialize};
+
+/// What a record's contribution is, before it is clipped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Coordinates {
+    /// Its site $\theta_{f_n}$.
+    Factor,
+    /// Its site less the average one, $\theta_{f_n} - \theta_f$. The clip then bounds what a record can do under add/remove too.
+    Difference,
+    /// Its site in the model's [centred](SiteModel::centre) coordinates at the cavity, which is public.
+    Centred,
+}
+
+/// The share of the way that each step goes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Damping {
+    /// $\beta = \eta B/N$: $\eta = 1$ is that of Li et al., and $\eta = \gamma/N$ the printed step of the DP-SEP paper.
+    Step(f64),
+    /// The same $\beta$ for all steps.
+    Share(f64),
+    /// $\beta = 1/(t+1)$ for $t = 0, 1, \dots$: the average of all releases.
+    Harmonic,
+    /// Each $\beta$ by itself.
+    Planned(Vec<f64>),
+}
+
+impl Damping {
+    fn share(&self, step: u64, batch: f64, records: f64) -> f64 {
+        match self {
+            Self::Step(eta) => (eta * batch / records).min(1.0),
+            Self::Share(beta) => *beta,
+            Self::Harmonic => 1.0 / (step + 1) as f64,
+            Self::Planned(shares) => shares.get(step as usize).copied().unwrap_or(0.0),
+        }
+    }
+}
+
+/// A number of steps of the same kind.
+#[derive(Debug, Clone)]
+pub struct Phase {
+    /// The planned sums that it releases, as wide as the model.
+    pub sums: SumId,
+    /// How many.
+    pub steps: u64,
+    /// What is summed.
+    pub coordinates: Coordinates,
+    /// How far each goes.
+    pub damping: Damping,
+    /// Clips contributions before they reach the wall, which a wall without privacy does not do: SEP clipped.
+    pub clip: Option<Geometry>,
+}
+
+/// Which iterates the result is made of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Average {
+    /// The last one.
+    #[default]
+    Last,
+    /// The mean of the second half of the steps of the last phase.
+    SecondHalf,
+}
+
+/// What SEP ends with.
+#[derive(Debug, Clone)]
+pub struct Fit {
+    /// Natural parameters of $q$: a density.
+    pub natural: Vec<f64>,
+    /// The covariance of the privacy noise in them, before they were projected.
+    pub noise: Noise,
+    /// How often a part of the model had to be moved back into its domain.
+    pub projections: u64,
+}
+
+/// A step's contributions.
+struct Sites<'a, M: SiteModel> {
+    model: &'a M,
+    cavity: &'a M::Cavity,
+    factor: &'a [f64],
+    coordinates: Coordinates,
+    clip: Option<&'a Geometry>,
+}
+
+impl<M: SiteModel> Query for Sites<'_, M> {
+    fn width(&self) -> usize {
+        self.model.width()
+    }
+
+    fn contribute(&self, record: &[f64], out: &mut [f64]) {
+        self.model.site(self.cavity, record, out);
+        match self.coordinates {
+            Coordinates::Factor => {}
+            Coordinates::Difference => out.iter_mut().zip(self.factor).for_each(|(x, f)| *x -= f),
+            Coordinates::Centred => self.model.centre(self.cavity, out),
+        }
+        if let Some(geometry) = self.clip {
+            clip(geometry, out);
+        }
+    }
+}
+
+/// Clips in floating point. It protects nothing: that is the wall's job.
+fn clip(geometry: &Geometry, x: &mut [f64]) {
+    let (radius, blocks) = match geometry {
+        Geometry::Ball { radius } => (*radius, &[][..]),
+        Geometry::Blocks { radius, blocks } => (*radius, &blocks[..]),
+        _ => return,
+    };
+    let scales =
+        blocks.iter().flat_map(|b| std::iter::repeat_n(b.scale, b.width)).chain(std::iter::repeat(1.0));
+    let norm = x.iter().zip(scales).map(|(x, scale)| (x / scale).powi(2)).sum::<f64>().sqrt();
+    if norm > radius {
+        x.iter_mut().for_each(|x| *x *= radius / norm);
+    } else if norm.is_nan() {
+        x.fill(0.0);
+    }
+}
+
+/// Runs SEP over `records` (a public number of them) behind a wall, from the likelihood part `start` (usually zeros).
+///
+/// # Privacy
+/// Sees released sums only: all of it is post-processing.
+///
+/// # Errors
+/// What the wall refuses.
+pub fn sep<M: SiteModel>(
+    model: &M,
+    wall: &mut Wall,
+    records: usize,
+    start: &[f64],
+    phases: &[Phase],
+    average: Average,
+) -> Result<Fit, WallError> {
+    let (width, n) = (model.width(), records as f64);
+    let mut likelihood = start.to_vec();
+    let (mut factor, mut natural) = (vec![0.0; width], vec![0.0; width]);
+    let (mut cavity, mut projections) = (M::Cavity::default(), 0);
+    let mut noise = Noise::none(model.blocks());
+    let mut mean = Mean::new(average, &noise, width);
+    for (last, phase) in phases.iter().enumerate().map(|(k, phase)| (k + 1 == phases.len(), phase)) {
+        for step in 0..phase.steps {
+            for k in 0..width {
+                factor[k] = likelihood[k] / n;
+                natural[k] = model.prior()[k] + likelihood[k] - factor[k];
+            }
+            projections += model.project(&mut natural);
+            model.condition(&natural, &mut cavity);
+            let coordinates = phase.coordinates;
+            let sites =
+                Sites { model, cavity: &cavity, factor: &factor, coordinates, clip: phase.clip.as_ref() };
+            let mut released = wall.sum(phase.sums, &sites)?;
+            let batch = released.expected_batch;
+            let share = phase.damping.share(step, batch, n);
+            let by = share * n / batch;
+            noise.scale(1.0 - share);
+            if coordinates == Coordinates::Centred {
+                model.uncentre(&cavity, &mut released.values);
+                noise.add_mapped(&released.noise_sd, by, |x| model.uncentre(&cavity, x));
+            } else {
+                noise.add(&released.noise_sd, by);
+            }
+            // A sum of differences lacks the average site of each record in the batch.
+            let kept = if coordinates == Coordinates::Difference { 1.0 } else { 1.0 - share };
+            for (state, sum) in likelihood.iter_mut().zip(&released.values) {
+                *state = kept * *state + by * sum;
+            }
+            mean.push(&likelihood, &noise, 1.0 - share, last && 2 * step >= phase.steps);
+        }
+    }
+    let (likelihood, noise) = mean.finish(likelihood, noise);
+    let mut natural: Vec<f64> = model.prior().iter().zip(&likelihood).map(|(p, l)| p + l).collect();
+    projections += model.project(&mut natural);
+    Ok(Fit { natural, noise, projections })
+}
+
+/// The running mean of iterates $\theta_t$, with the covariance of its noise: those of $S = \sum\theta_t$ and of $S$ with $\theta_t$ obey
+/// recursions of their own.
+struct Mean {
+    count: f64,
+    sum: Vec<f64>,
+    /// Covariance of the sum with the iterate, and of the sum.
+    cross: Noise,
+    square: Noise,
+    average: Average,
+}
+
+impl Mean {
+    fn new(average: Average, none: &Noise, width: usize) -> Self {
+        Self { count: 0.0, sum: vec![0.0; width], cross: none.clone(), square: none.clone(), average }
+    }
+
+    fn push(&mut self, iterate: &[f64], noise: &Noise, kept: f64, counts: bool) {
+        if !counts || self.average == Average::Last {
+            return;
+        }
+        self.count += 1.0;
+        self.sum.iter_mut().zip(iterate).for_each(|(sum, x)| *sum += x);
+        // What the iterate kept of the last one is what it shares with the sum so far. The new noise is independent.
+        self.cross.scale(kept.abs().sqrt());
+        self.square.add_covariance(&self.cross, 2.0);
+        self.square.add_covariance(noise, 1.0);
+        self.cross.add_covariance(noise, 1.0);
+    }
+
+    fn finish(mut self, last: Vec<f64>, noise: Noise) -> (Vec<f64>, Noise) {
+        if self.count == 0.0 {
+            return (last, noise);
+        }
+        self.square.scale(1.0 / self.count);
+        (self.sum.iter().map(|x| x / self.count).collect(), self.square)
+    }
+}

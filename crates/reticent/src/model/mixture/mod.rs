@@ -1,0 +1,261 @@
+//! Mixtures of Gaussians with a shared spherical noise.
+//!
+//! $$\mu_k \sim N(m_k, v I), \qquad p(x_n) = \sum_{k=1}^J w_k\, N(x_n; \mu_k, s^2 I)$$
+//!
+//! The weights $w$ are equal or have a Dirichlet prior, and $s^2$ is known or its reciprocal has a gamma prior. The
+//! approximation is a product of a Gaussian for each mean, and of a gamma and a Dirichlet where they are unknown. Labels
+//! are summed out in each site and never kept: nothing of the length of the data is part of the result. The posterior of
+//! a mixture has $J!$ equal modes; which of them is approximated is decided by where the means start.
+//!
+//! Not for: components of different shapes or sizes (the noise is shared and spherical), or choosing their number.
+//!
+//! # Citation
+//! Vinaroz, Park, "Differentially private stochastic expectation propagation", TMLR 2022, section 6.1; Li,
+//! Hernandez-Lobato, Turner, "Stochastic expectation propagation", NeurIPS 2015, section 5.
+
+mod predict;
+mod site;
+
+pub use predict::{Component, MixturePosterior};
+pub use site::MixtureCavity;
+
+use crate::engine::SiteModel;
+use crate::family::{Covariance, Dirichlet, Gamma, Gaussian, Moments};
+use std::ops::Range;
+use thiserror::Error;
+
+/// The noise about a component's mean.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum NoiseVariance {
+    /// $s^2$.
+    Known(f64),
+    /// A prior of $1/s^2$, with a shape above 1.
+    Unknown(Gamma),
+}
+
+/// How large components are.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Weights {
+    /// All alike.
+    Uniform,
+    /// A symmetric Dirichlet prior with this concentration.
+    Dirichlet(f64),
+}
+
+/// Why a mixture is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[allow(missing_docs, reason = "each message says what its variant is")]
+pub enum MixtureError {
+    #[error("a mixture needs components, and means of the same dimension for them")]
+    Shape,
+    #[error("variances and concentrations must be positive, and the shape of a gamma prior above 1")]
+    NotPositive,
+}
+
+/// A mixture, with its prior and its approximating family.
+#[derive(Debug, Clone)]
+pub struct Mixture {
+    family: Gaussian,
+    components: usize,
+    noise: NoiseVariance,
+    weights: Weights,
+    prior_precision: f64,
+    prior: Vec<f64>,
+}
+
+impl Mixture {
+    /// A mixture of as many components as there are prior means, with known noise and equal weights.
+    ///
+    /// # Errors
+    /// [`MixtureError`] if these are not means and variances.
+    pub fn new(
+        prior_means: &[Vec<f64>],
+        prior_variance: f64,
+        covariance: Covariance,
+        noise: NoiseVariance,
+        weights: Weights,
+    ) -> Result<Self, MixtureError> {
+        let dimension = prior_means.first().map_or(0, Vec::len);
+        if dimension == 0 || prior_means.iter().any(|mean| mean.len() != dimension) {
+            return Err(MixtureError::Shape);
+        }
+        let noise_is_positive = match noise {
+            NoiseVariance::Known(variance) => variance > 0.0,
+            NoiseVariance::Unknown(prior) => prior.is_proper() && prior.shape > 1.0,
+        };
+        let weights_are_positive = !matches!(weights, Weights::Dirichlet(alpha) if !(alpha > 0.0));
+        if !(prior_variance > 0.0 && prior_variance.is_finite() && noise_is_positive && weights_are_positive)
+        {
+            return Err(MixtureError::NotPositive);
+        }
+        let (family, components) = (Gaussian { dimension, covariance }, prior_means.len());
+        let mut prior = Vec::new();
+        for mean in prior_means {
+            let covariance = (0..dimension * dimension)
+                .map(|k| if k % (dimension + 1) == 0 { prior_variance } else { 0.0 })
+                .collect();
+            let moments = Moments { mean: mean.clone(), covariance };
+            prior.extend(family.natural(&moments).ok_or(MixtureError::NotPositive)?);
+        }
+        if let NoiseVariance::Unknown(gamma) = noise {
+            prior.extend(gamma.natural());
+        }
+        if let Weights::Dirichlet(alpha) = weights {
+            prior.extend(Dirichlet { concentration: vec![alpha; components] }.natural());
+        }
+        Ok(Self { family, components, noise, weights, prior_precision: 1.0 / prior_variance, prior })
+    }
+
+    /// $J$.
+    #[must_use]
+    pub fn components(&self) -> usize {
+        self.components
+    }
+
+    /// $D$.
+    #[must_use]
+    pub fn dimension(&self) -> usize {
+        self.family.dimension
+    }
+
+    /// The family of each mean.
+    #[must_use]
+    pub fn family(&self) -> Gaussian {
+        self.family
+    }
+
+    /// The likelihood part that moves the means of the prior to these, each with this precision: where SEP may start.
+    ///
+    /// # Panics
+    /// If there is not one mean for each component.
+    #[must_use]
+    pub fn start(&self, means: &[Vec<f64>], precision: f64) -> Vec<f64> {
+        assert_eq!(means.len(), self.components, "one mean for each component");
+        let d = self.dimension();
+        let mut likelihood = vec![0.0; self.width()];
+        let mut added = vec![0.0; d * d];
+        (0..d).for_each(|i| added[i * (d + 1)] = precision);
+        for (k, mean) in means.iter().enumerate() {
+            let range = self.component(k);
+            self.family.set_precision(&added, &mut likelihood[range.clone()]);
+            for (i, mean) in mean.iter().enumerate() {
+                let prior = self.prior[range.start + i];
+                likelihood[range.start + i] = mean * (precision + self.prior_precision) - prior;
+            }
+        }
+        likelihood
+    }
+
+    /// The coordinates of a component.
+    fn component(&self, k: usize) -> Range<usize> {
+        k * self.family.width()..(k + 1) * self.family.width()
+    }
+
+    /// Those of the noise, and of the weights; empty if they are known.
+    fn gamma_and_dirichlet(&self) -> (Range<usize>, Range<usize>) {
+        let first = self.components * self.family.width();
+        let second = first + if matches!(self.noise, NoiseVariance::Unknown(_)) { Gamma::WIDTH } else { 0 };
+        (first..second, second..self.prior.len())
+    }
+}
+
+impl SiteModel for Mixture {
+    type Cavity = MixtureCavity;
+
+    fn width(&self) -> usize {
+        self.prior.len()
+    }
+
+    fn prior(&self) -> &[f64] {
+        &self.prior
+    }
+
+    fn condition(&self, natural: &[f64], cavity: &mut MixtureCavity) {
+        cavity.prepare(self, natural);
+    }
+
+    fn site(&self, cavity: &MixtureCavity, record: &[f64], out: &mut [f64]) {
+        cavity.site(self, record, out);
+    }
+
+    /// A tenth of the prior's precision, concentration and rate, and the prior's shape: records may be worth a little less
+    /// than nothing, but not more than that.
+    fn project(&self, natural: &mut [f64]) -> u64 {
+        let mut moved = 0;
+        for k in 0..self.components {
+            moved +=
+                u64::from(self.family.project(&mut natural[self.component(k)], 0.1 * self.prior_precision));
+        }
+        let (gamma, dirichlet) = self.gamma_and_dirichlet();
+        if let NoiseVariance::Unknown(prior) = self.noise {
+            let found = Gamma::from_natural(&natural[gamma.clone()]);
+            let allowed =
+                Gamma { shape: found.shape.max(prior.shape), rate: found.rate.max(0.1 * prior.rate) };
+            moved += u64::from(found != allowed);
+            natural[gamma].copy_from_slice(&allowed.natural());
+        }
+        if let Weights::Dirichlet(alpha) = self.weights {
+            for x in &mut natural[dirichlet] {
+                let allowed = x.max(0.1 * alpha - 1.0);
+                moved += u64::from(*x != allowed);
+                *x = allowed;
+            }
+        }
+        moved
+    }
+
+    fn centre(&self, cavity: &MixtureCavity, natural: &mut [f64]) {
+        self.shift(cavity, natural, -1.0);
+    }
+
+    fn uncentre(&self, cavity: &MixtureCavity, centred: &mut [f64]) {
+        self.shift(cavity, centred, 1.0);
+    }
+
+    fn blocks(&self) -> Vec<Range<usize>> {
+        let (gamma, dirichlet) = self.gamma_and_dirichlet();
+        let parts =
+            (0..self.components).map(|k| self.component(k)).chain([gamma]).filter(|part| !part.is_empty());
+        parts.chain(dirichlet.map(|k| k..k + 1)).collect()
+    }
+}
+
+impl Mixture {
+    /// $\lambda \pm Pm$ for each component, at the means of the cavity.
+    fn shift(&self, cavity: &MixtureCavity, natural: &mut [f64], sign: f64) {
+        for k in 0..self.components {
+            shift(self.family, cavity.mean(k, self.dimension()), &mut natural[self.component(k)], sign);
+        }
+    }
+}
+
+/// $\lambda \pm Pm$ for a mean $m$.
+fn shift(family: Gaussian, mean: &[f64], natural: &mut [f64], sign: f64) {
+    let d = family.dimension;
+    let (lambda, coordinates) = natural.split_at_mut(d);
+    match family.covariance {
+        Covariance::Full => {
+            let mut next = coordinates.iter();
+            for i in 0..d {
+                for j in i..d {
+                    let x = next.next().copied().unwrap_or_default() * sign;
+                    if i == j {
+                        lambda[i] += x * mean[i];
+                    } else {
+                        let x = x * std::f64::consts::FRAC_1_SQRT_2;
+                        lambda[i] += x * mean[j];
+                        lambda[j] += x * mean[i];
+                    }
+                }
+            }
+        }
+        Covariance::Diagonal => (0..d).for_each(|i| lambda[i] += sign * coordinates[i] * mean[i]),
+        Covariance::Isotropic => {
+            let precision = coordinates[0] / (d as f64).sqrt();
+            (0..d).for_each(|i| lambda[i] += sign * precision * mean[i]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

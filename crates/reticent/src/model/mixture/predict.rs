@@ -1,0 +1,103 @@
+//! What a fitted mixture says: its components, and new records.
+
+use super::{Mixture, NoiseVariance, Weights, shift};
+use crate::engine::Fit;
+use crate::family::{Dirichlet, Gamma, Moments};
+use crate::matrix;
+use serde::Serialize;
+
+/// The posterior of a component's mean, and its weight.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Component {
+    /// $m$.
+    pub mean: Vec<f64>,
+    /// $V$: what the records leave open, row by row.
+    pub data_covariance: Vec<f64>,
+    /// What the privacy noise adds, to first order: $V \Sigma V$, where $\Sigma$ is the covariance of the noise in
+    /// $\lambda$ less the noise in $P$ times $m$.
+    pub noise_covariance: Vec<f64>,
+    /// The expected weight.
+    pub weight: f64,
+}
+
+impl Component {
+    /// Mean and covariance with both kinds of uncertainty: what should be reported.
+    #[must_use]
+    pub fn moments(&self) -> Moments {
+        let both = self.data_covariance.iter().zip(&self.noise_covariance);
+        Moments { mean: self.mean.clone(), covariance: both.map(|(data, noise)| data + noise).collect() }
+    }
+
+    /// Without that of the privacy noise: too sure of itself.
+    #[must_use]
+    pub fn naive_moments(&self) -> Moments {
+        Moments { mean: self.mean.clone(), covariance: self.data_covariance.clone() }
+    }
+}
+
+/// A fitted mixture: global parameters only.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MixturePosterior {
+    /// The components.
+    pub components: Vec<Component>,
+    /// The expected noise variance about a component's mean.
+    pub noise_variance: f64,
+}
+
+impl MixturePosterior {
+    /// Reads a fit; `None` if it is no density.
+    #[must_use]
+    pub fn new(model: &Mixture, fit: &Fit) -> Option<Self> {
+        let d = model.dimension();
+        let (gamma, dirichlet) = model.gamma_and_dirichlet();
+        let weights = match model.weights {
+            Weights::Uniform => vec![1.0 / model.components as f64; model.components],
+            Weights::Dirichlet(_) => Dirichlet::from_natural(&fit.natural[dirichlet]).mean(),
+        };
+        let component = |(k, weight)| {
+            let Moments { mean, covariance } = model.family.moments(&fit.natural[model.component(k)])?;
+            let image = fit.noise.image(k, |noise| shift(model.family, &mean, noise, -1.0));
+            let size = model.family.width();
+            let sigma: Vec<f64> = (0..d * d).map(|ij| image[ij / d * size + ij % d]).collect();
+            let noise_covariance = matrix::sandwich(&covariance, &sigma, d);
+            Some(Component { mean, data_covariance: covariance, noise_covariance, weight })
+        };
+        let noise_variance = match model.noise {
+            NoiseVariance::Known(variance) => variance,
+            NoiseVariance::Unknown(_) => {
+                let Gamma { shape, rate } = Gamma::from_natural(&fit.natural[gamma]);
+                rate / (shape - 1.0)
+            }
+        };
+        let components: Option<Vec<_>> = weights.into_iter().enumerate().map(component).collect();
+        Some(Self { components: components?, noise_variance })
+    }
+
+    /// $\log p(x)$ of a new record, and the probability that each component made it.
+    ///
+    /// # Panics
+    /// If the record has another dimension.
+    #[must_use]
+    pub fn predict(&self, record: &[f64]) -> (f64, Vec<f64>) {
+        let d = record.len();
+        let mut logs: Vec<f64> = Vec::with_capacity(self.components.len());
+        for component in &self.components {
+            let mut covariance = component.moments().covariance;
+            (0..d).for_each(|i| covariance[i * (d + 1)] += self.noise_variance);
+            let mut l = vec![0.0; d * d];
+            let mut gap: Vec<f64> = record.iter().zip(&component.mean).map(|(x, m)| x - m).collect();
+            logs.push(if matrix::cholesky(&covariance, d, &mut l) {
+                matrix::solve_lower(&l, d, &mut gap);
+                let distance: f64 = gap.iter().map(|x| x * x).sum();
+                let constant = d as f64 * std::f64::consts::TAU.ln() + matrix::log_determinant(&l, d);
+                component.weight.ln() - 0.5 * (distance + constant)
+            } else {
+                f64::NEG_INFINITY
+            });
+        }
+        let top = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let total: f64 = logs.iter().map(|log| (log - top).exp()).sum();
+        let log_density = top + total.ln();
+        (log_density, logs.iter().map(|log| (log - log_density).exp()).collect())
+    }
+}

@@ -1,0 +1,3 @@
+//! Models: what each record says about the parameters.
+
+pub mod mixture;
