@@ -4,24 +4,18 @@ use std::collections::BTreeSet;
 use std::num::NonZeroU64;
 use zeroize::Zeroizing;
 
-/// Exactly uniform choices.
-///
-/// # Privacy
-/// Amplification by sampling is proved for the exact law of the sample: a subset must be uniform, and a record's
-/// inclusion independent with exactly the probability accounted for. Attacked by `below_is_uniform`,
-/// `bernoulli_dyadic_is_exact`, `every_subset_is_equally_likely` and `every_order_is_equally_likely`.
-pub struct Coins {
+/// A stream of words.
+pub(crate) struct Stream {
     cipher: ChaCha,
     words: Zeroizing<[u32; BATCH]>,
     next: usize,
 }
 
-impl Coins {
-    pub(crate) fn new(cipher: ChaCha) -> Self {
+impl Stream {
+    pub fn new(cipher: ChaCha) -> Self {
         Self { cipher, words: Zeroizing::new([0; BATCH]), next: BATCH }
     }
 
-    /// 64 random bits.
     #[inline]
     pub fn u64(&mut self) -> u64 {
         if self.next == BATCH {
@@ -32,7 +26,17 @@ impl Coins {
         self.next += 2;
         u64::from(low) | u64::from(high) << 32
     }
+}
 
+/// Exactly uniform choices.
+///
+/// # Privacy
+/// Amplification by sampling is proved for the exact law of the sample: a subset must be uniform, and a record's
+/// inclusion independent with exactly the probability accounted for. Attacked by `below_is_uniform`,
+/// `bernoulli_dyadic_is_exact`, `every_subset_is_equally_likely` and `every_order_is_equally_likely`.
+pub struct Coins<'a>(pub(crate) &'a mut Stream);
+
+impl Coins<'_> {
     /// An integer in `0..n`, exactly uniform.
     ///
     /// # Citation
@@ -41,7 +45,7 @@ impl Coins {
     pub fn below(&mut self, n: NonZeroU64) -> u64 {
         let n = n.get();
         loop {
-            let product = u128::from(self.u64()) * u128::from(n);
+            let product = u128::from(self.0.u64()) * u128::from(n);
             let low = product as u64;
             if low >= n || low >= n.wrapping_neg() % n {
                 return (product >> 64) as u64;
@@ -51,7 +55,7 @@ impl Coins {
 
     /// `true` with probability exactly $k/2^{53}$, and always if $k \ge 2^{53}$.
     pub fn bernoulli_dyadic(&mut self, k: u64) -> bool {
-        self.u64() >> 11 < k
+        self.0.u64() >> 11 < k
     }
 
     /// `true` with probability exactly $e^{-n/d}$, for $n \le d$.

@@ -2,7 +2,7 @@
 
 use crate::NoiseError;
 use crate::chacha::{BATCH, ChaCha};
-use crate::coins::Coins;
+use crate::coins::Stream;
 use crate::simd::{self, Kernel, Row};
 use crate::tables::{SLOT_BITS, TABLES, Tables};
 use zeroize::Zeroizing;
@@ -40,19 +40,8 @@ pub const TV_PER_DRAW: f64 = 1.0 / (1u128 << 113) as f64;
 /// Draws made at once.
 const BLOCK: usize = 8 * BATCH;
 
-/// The lattice Gaussian of a [`NoiseSource`](crate::NoiseSource): $Z = \lfloor S \cdot N(0,1) \rfloor$.
-///
-/// # Privacy
-/// For integers $q$, $q + \lfloor S N \rfloor = \lfloor q + S N \rfloor$: what is released is a function of what the
-/// continuous Gaussian mechanism of noise multiplier $S/\Delta$ would release, where $\Delta$ is the $L_2$ sensitivity of
-/// the integer sums. Every accountant for that mechanism holds as it is, whatever the dimension; [`TV_PER_DRAW`]
-/// is all there is to add. The mean of $Z$ is $-1/2$. Attacked by `certificate_of_the_tables`,
-/// `gaussian_has_its_law` and `mutants_are_caught`.
-///
-/// # Citation
-/// Mironov, "On significance of the least significant bits for differential privacy", CCS 2012.
 #[repr(C, align(64))] // vectors in the arrays must not straddle cache lines
-pub struct Gaussian {
+pub(crate) struct Generator {
     /// The first are the next to be used, always ready, and the others being made meanwhile.
     words: Zeroizing<[[u32; BATCH]; 2]>,
     draws: Zeroizing<[i64; BLOCK]>,
@@ -60,51 +49,17 @@ pub struct Gaussian {
     rare: Zeroizing<[[u64; 2]; BLOCK / BATCH]>,
     next: usize,
     pub(crate) main: ChaCha,
-    pub(crate) side: Coins,
+    pub(crate) side: Stream,
     resolution: Resolution,
     tables: &'static Tables,
 }
 
-impl Gaussian {
-    pub(crate) fn new(resolution: Resolution, mut main: ChaCha, side: ChaCha) -> Self {
+impl Generator {
+    pub fn new(resolution: Resolution, mut main: ChaCha, side: ChaCha) -> Self {
         let mut words = Zeroizing::new([[0; BATCH]; 2]);
         main.fill(&mut words[0]);
-        let (draws, rare, side) = ([0; BLOCK].into(), [[0; 2]; BLOCK / BATCH].into(), Coins::new(side));
+        let (draws, rare, side) = ([0; BLOCK].into(), [[0; 2]; BLOCK / BATCH].into(), Stream::new(side));
         Self { words, draws, rare, next: BLOCK, main, side, resolution, tables: &TABLES }
-    }
-
-    /// Fills a slice with independent draws.
-    pub fn fill(&mut self, mut out: &mut [i64]) {
-        while !out.is_empty() {
-            let draws = self.take(out.len());
-            let (now, later) = out.split_at_mut(draws.len());
-            now.copy_from_slice(draws);
-            out = later;
-        }
-    }
-
-    /// Releases integer sums: `out[i]` is `(sums[i] + z + 1/2) * step`.
-    ///
-    /// The sum with the noise is exact, modulo $2^{64}$; what follows is post-processing. The half removes the mean of
-    /// the noise. `step` is the size of a lattice unit, $\sigma/S$. Nothing is drawn if an error is returned.
-    pub fn release(&mut self, mut sums: &[i64], step: f64, mut out: &mut [f64]) -> Result<(), NoiseError> {
-        if sums.len() != out.len() {
-            return Err(NoiseError::Lengths { sums: sums.len(), outputs: out.len() });
-        }
-        if !(step > 0.0 && step.is_finite()) {
-            return Err(NoiseError::Step(step));
-        }
-        while !out.is_empty() {
-            let draws = self.take(out.len());
-            let (now, later) = out.split_at_mut(draws.len());
-            simd::run(|| {
-                for ((out, sum), draw) in now.iter_mut().zip(sums).zip(draws) {
-                    *out = centred(sum.wrapping_add(*draw)) * step;
-                }
-            });
-            (sums, out) = (&sums[draws.len()..], later);
-        }
-        Ok(())
     }
 
     /// At least one more draw and at most `most`.
@@ -133,11 +88,60 @@ impl Gaussian {
     }
 }
 
+/// The lattice Gaussian of a [`NoiseSource`](crate::NoiseSource): $Z = \lfloor S \cdot N(0,1) \rfloor$.
+///
+/// # Privacy
+/// For integers $q$, $q + \lfloor S N \rfloor = \lfloor q + S N \rfloor$: what is released is a function of what the
+/// continuous Gaussian mechanism of noise multiplier $S/\Delta$ would release, where $\Delta$ is the $L_2$ sensitivity of
+/// the integer sums. Every accountant for that mechanism holds as it is, whatever the dimension; [`TV_PER_DRAW`]
+/// is all there is to add. The mean of $Z$ is $-1/2$. Attacked by `certificate_of_the_tables`,
+/// `gaussian_has_its_law` and `mutants_are_caught`.
+///
+/// # Citation
+/// Mironov, "On significance of the least significant bits for differential privacy", CCS 2012.
+pub struct Gaussian<'a>(pub(crate) &'a mut Generator);
+
+impl Gaussian<'_> {
+    /// Fills a slice with independent draws.
+    pub fn fill(&mut self, mut out: &mut [i64]) {
+        while !out.is_empty() {
+            let draws = self.0.take(out.len());
+            let (now, later) = out.split_at_mut(draws.len());
+            now.copy_from_slice(draws);
+            out = later;
+        }
+    }
+
+    /// Releases integer sums: `out[i]` is `(sums[i] + z + 1/2) * step`.
+    ///
+    /// The sum with the noise is exact, modulo $2^{64}$; what follows is post-processing. The half removes the mean of
+    /// the noise. `step` is the size of a lattice unit, $\sigma/S$. Nothing is drawn if an error is returned.
+    pub fn release(&mut self, mut sums: &[i64], step: f64, mut out: &mut [f64]) -> Result<(), NoiseError> {
+        if sums.len() != out.len() {
+            return Err(NoiseError::Lengths { sums: sums.len(), outputs: out.len() });
+        }
+        if !(step > 0.0 && step.is_finite()) {
+            return Err(NoiseError::Step(step));
+        }
+        while !out.is_empty() {
+            let draws = self.0.take(out.len());
+            let (now, later) = out.split_at_mut(draws.len());
+            simd::run(|| {
+                for ((out, sum), draw) in now.iter_mut().zip(sums).zip(draws) {
+                    *out = centred(sum.wrapping_add(*draw)) * step;
+                }
+            });
+            (sums, out) = (&sums[draws.len()..], later);
+        }
+        Ok(())
+    }
+}
+
 /// A block of draws as if all were of level 1, and which of them are not.
-impl Kernel for &mut Gaussian {
+impl Kernel for &mut Generator {
     #[inline(always)]
     fn run<R: Row>(self) {
-        let Gaussian { words, draws, rare, main, resolution, tables: Tables { slots, .. }, .. } = self;
+        let Generator { words, draws, rare, main, resolution, tables: Tables { slots, .. }, .. } = self;
         let [mut words, mut next] = words.each_mut();
         let share = 16usize.div_ceil(main.rounds as usize / 2);
         for (draws, rare) in draws.as_chunks_mut::<BATCH>().0.iter_mut().zip(rare.iter_mut()) {

@@ -13,7 +13,7 @@ use std::num::NonZeroU64;
 pub struct Laplace<'a> {
     pub(crate) p: NonZeroU64,
     pub(crate) q: NonZeroU64,
-    pub(crate) coins: &'a mut Coins,
+    pub(crate) coins: Coins<'a>,
 }
 
 impl Laplace<'_> {
@@ -37,7 +37,7 @@ impl Laplace<'_> {
             }
             let x = u128::from(remainder) + u128::from(self.p.get()) * u128::from(quotient);
             let magnitude = x / u128::from(self.q.get());
-            let negative = self.coins.u64() & 1 == 1;
+            let negative = self.coins.0.u64() & 1 == 1;
             if magnitude != 0 || !negative {
                 return if negative { (magnitude as i64).wrapping_neg() } else { magnitude as i64 };
             }

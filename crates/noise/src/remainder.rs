@@ -1,6 +1,6 @@
 //! Levels 2 and 3: the one draw in 74 that the slots do not settle.
 
-use crate::coins::Coins;
+use crate::coins::Stream;
 use crate::fixed::{FULL_DEGREE, exp_neg, mul_high};
 use crate::tables::{CELLS, PART_BITS, REMAINDER, TRIANGLE, Tables};
 
@@ -39,7 +39,7 @@ impl Cell {
 impl Tables {
     /// A draw of levels 2 and 3. The sign and the `bits` bits of position of `draw` are random still, and are used.
     #[inline]
-    pub fn draw_rare(&self, draw: i64, bits: u32, side: &mut Coins) -> i64 {
+    pub fn draw_rare(&self, draw: i64, bits: u32, side: &mut Stream) -> i64 {
         let word = side.u64();
         let part = self.parts[(word >> (64 - PART_BITS)) as usize];
         let (cell, position) = if part == REMAINDER {
@@ -56,7 +56,7 @@ impl Tables {
 
     /// A point of the remainder: its cell and the first 64 bits of its position in it.
     #[cold]
-    pub fn draw_remainder(&self, side: &mut Coins) -> (u16, u64) {
+    pub fn draw_remainder(&self, side: &mut Stream) -> (u16, u64) {
         loop {
             let u = side.u64();
             if u >= self.cumulated[CELLS - 1] {

@@ -1,4 +1,6 @@
 use crate::chacha::{ChaCha, Rounds};
+use crate::coins::Stream;
+use crate::gaussian::Generator;
 use crate::{Coins, Gaussian, Laplace, NoiseError, Resolution};
 use std::num::NonZeroU64;
 use std::{fmt, process};
@@ -27,7 +29,7 @@ impl fmt::Display for Provenance {
 /// # Privacy
 /// A 256-bit key from the operating system drives one `ChaCha` stream for each purpose, told apart by their nonces: no two
 /// kinds of draws share a block, and noise is as good as random to anyone who cannot break `ChaCha`. A source can be
-/// neither copied nor printed. Its key and buffers are wiped when it is dropped, but for what the compiler leaves on the
+/// neither copied nor printed, nor can its generators be swapped for those of another: what it lends are handles. Its key and buffers are wiped when it is dropped, but for what the compiler leaves on the
 /// stack; nothing is wiped sooner, as the key that made it is there too. In a forked process every kind of draw is
 /// [refused](NoiseError::Forked): the child would repeat the parent's noise, which then cancels from the difference of
 /// their releases. It is not reseeded because the privacy budget was forked too. Attacked by `streams_never_meet` and
@@ -41,10 +43,10 @@ pub struct NoiseSource {
     provenance: Provenance,
     made_in: u32,
     /// On the heap, like the others, so that moving the source leaves no copy of the key behind.
-    coarse: Box<Gaussian>,
-    fine: Box<Gaussian>,
-    laplace: Box<Coins>,
-    coins: Box<Coins>,
+    coarse: Box<Generator>,
+    fine: Box<Generator>,
+    laplace: Box<Stream>,
+    coins: Box<Stream>,
 }
 
 impl NoiseSource {
@@ -72,14 +74,14 @@ impl NoiseSource {
         let key = Zeroizing::new(std::array::from_fn(|i| u32::from_le_bytes(root.as_chunks().0[i])));
         let stream = |purpose| ChaCha::new(&key, purpose, rounds);
         let gaussian =
-            |resolution, main, side| Box::new(Gaussian::new(resolution, stream(main), stream(side)));
+            |resolution, main, side| Box::new(Generator::new(resolution, stream(main), stream(side)));
         Self {
             provenance,
             made_in: process::id(),
             coarse: gaussian(Resolution::Bits23, b"main  23", b"side  23"),
             fine: gaussian(Resolution::Bits40, b"main  40", b"side  40"),
-            laplace: Box::new(Coins::new(stream(b"laplace "))),
-            coins: Box::new(Coins::new(stream(b"sampling"))),
+            laplace: Box::new(Stream::new(stream(b"laplace "))),
+            coins: Box::new(Stream::new(stream(b"sampling"))),
         }
     }
 
@@ -89,21 +91,21 @@ impl NoiseSource {
     }
 
     /// The lattice Gaussian. Each resolution is a stream of its own.
-    pub fn gaussian(&mut self, resolution: Resolution) -> Result<&mut Gaussian, NoiseError> {
+    pub fn gaussian(&mut self, resolution: Resolution) -> Result<Gaussian<'_>, NoiseError> {
         self.check_process()?;
-        Ok(if resolution == Resolution::Bits23 { &mut self.coarse } else { &mut self.fine })
+        Ok(Gaussian(if resolution == Resolution::Bits23 { &mut self.coarse } else { &mut self.fine }))
     }
 
     /// The discrete Laplace of scale $p/q$ in lattice units.
     pub fn laplace(&mut self, p: NonZeroU64, q: NonZeroU64) -> Result<Laplace<'_>, NoiseError> {
         self.check_process()?;
-        Ok(Laplace { p, q, coins: &mut self.laplace })
+        Ok(Laplace { p, q, coins: Coins(&mut self.laplace) })
     }
 
     /// Coins for choosing records.
-    pub fn coins(&mut self) -> Result<&mut Coins, NoiseError> {
+    pub fn coins(&mut self) -> Result<Coins<'_>, NoiseError> {
         self.check_process()?;
-        Ok(&mut self.coins)
+        Ok(Coins(&mut self.coins))
     }
 
     /// A fork leaves one thread in the child, the one that forked; what other threads had borrowed is never used

@@ -11,7 +11,7 @@ fn forked<T>(result: &Result<T, NoiseError>) -> bool {
 #[test]
 fn forked_process_is_refused() {
     let mut source = NoiseSource::from_os().unwrap();
-    source.coins().unwrap().u64(); // leave words in the buffers
+    source.coins().unwrap().bernoulli_dyadic(1); // leave words in the buffers
     source.gaussian(Resolution::Bits23).unwrap().fill(&mut [0; 10]);
     // SAFETY: the child only reads memory, asks for its process id and leaves by `_exit`.
     let child = unsafe { libc::fork() };

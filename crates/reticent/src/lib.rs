@@ -50,4 +50,5 @@ pub mod matrix;
 pub mod model;
 pub mod receipt;
 pub mod symmetric;
+pub mod theory;
 pub mod wall;

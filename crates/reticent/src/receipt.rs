@@ -1,7 +1,7 @@
 //! What was spent, on what, and under which assumptions.
 
-use crate::budget::{Adjacency, Guarantee};
-use crate::wall::{Geometry, Sampler};
+use crate::budget::{Adjacency, Guarantee, NotPrivate};
+use crate::wall::{Geometry, Rate, Sampler};
 use reticent_accounting::Event;
 use serde::Serialize;
 use std::fmt;
@@ -42,8 +42,26 @@ pub struct Entry {
     pub planned: u64,
     /// Releases made.
     pub made: u64,
-    /// What all planned releases are to the accountant.
-    pub event: Event,
+    /// What all planned releases are to the accountant; nothing if there is no guarantee.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub event: Option<Event>,
+}
+
+impl Entry {
+    /// What may be said of it: without a guarantee there is no epsilon anywhere, and without noise no multiplier.
+    pub(crate) fn under(mut self, guarantee: Guarantee) -> Self {
+        if let Guarantee::None(reason) = guarantee {
+            self.event = None;
+            match &mut self.kind {
+                Kind::Sum { noise_multiplier, .. } if reason == NotPrivate::NoNoise => {
+                    *noise_multiplier = 0.0;
+                }
+                Kind::Draw { power, .. } if reason == NotPrivate::NoNoise => *power = 1.0,
+                _ => {}
+            }
+        }
+        self
+    }
 }
 
 /// How a release was made.
@@ -69,7 +87,10 @@ pub enum Kind {
 }
 
 /// What every guarantee of this library rests on.
-pub(crate) fn assumptions(adjacency: Adjacency) -> Vec<String> {
+pub(crate) fn assumptions(guarantee: Guarantee, adjacency: Adjacency) -> Vec<String> {
+    if guarantee.cost().is_none() {
+        return Vec::new();
+    }
     let count = match adjacency {
         Adjacency::ReplaceOne => "the number of records is public",
         Adjacency::AddRemove => {
@@ -107,7 +128,9 @@ impl fmt::Display for Receipt {
         }
         writeln!(f, "projections: {}", self.projections)?;
         writeln!(f, "noise: {}; ledger: {}; {}", self.noise, self.ledger, self.software)?;
-        writeln!(f, "assumptions:")?;
+        if !self.assumptions.is_empty() {
+            writeln!(f, "assumptions:")?;
+        }
         self.assumptions.iter().try_for_each(|assumption| writeln!(f, "- {assumption}"))
     }
 }
@@ -134,5 +157,11 @@ impl fmt::Display for Sampler {
             Self::Poisson { rate } => write!(f, "Poisson samples of rate {}", rate.value()),
             Self::Pass { batch } => write!(f, "shuffled passes in batches of {batch}"),
         }
+    }
+}
+
+impl Serialize for Rate {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.value())
     }
 }

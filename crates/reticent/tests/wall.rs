@@ -335,3 +335,100 @@ fn symmetric_coordinates_keep_the_norm() {
     symmetric::from_coordinates(&coordinates, 3, &mut back);
     assert!(back.iter().zip(matrix).all(|(a, b)| (a - b).abs() < 1e-12));
 }
+
+/// Sums of scores decide a draw, so they must never wrap, however many records there really are: a guess of their number
+/// under add/remove does not count.
+#[test]
+fn scores_far_from_zero_are_refused() {
+    for adjacency in [Adjacency::AddRemove, Adjacency::ReplaceOne] {
+        let mut plan = Plan::new(10, adjacency);
+        let far = |lower: f64| Draws {
+            what: "d".into(),
+            candidates: 2,
+            lower,
+            upper: lower + 1.0,
+            epsilon: 0.1,
+            draws: 1,
+        };
+        assert!(plan.draws(far(1e6)).is_err());
+        assert!(plan.draws(far(-30.0)).is_ok());
+    }
+}
+
+/// No epsilon anywhere, in words or for machines, and no multiplier of a noise that was not there.
+#[test]
+fn a_run_without_a_guarantee_says_nothing_like_one() {
+    for open in [false, true] {
+        let mut plan = Plan::new(RECORDS, Adjacency::ReplaceOne);
+        let draws = Draws { what: "d".into(), candidates: 2, lower: 0.0, upper: 1.0, epsilon: 0.5, draws: 1 };
+        plan.draws(draws).unwrap();
+        let geometry = Geometry::Ball { radius: 1.0 };
+        let sums = Sums {
+            what: "s".into(),
+            width: 2,
+            geometry,
+            sampler: Sampler::Full,
+            noise_multiplier: 4.0,
+            steps: 1,
+        };
+        plan.sums(sums).unwrap();
+        let source = NoiseSource::insecure_from_seed(1);
+        let wall = if open {
+            Wall::without_privacy(records(), source, plan, Box::new(Unlimited)).unwrap()
+        } else {
+            Wall::new(records(), source, plan, &privacy(Adjacency::ReplaceOne), Box::new(Unlimited)).unwrap()
+        };
+        let receipt = wall.finish(0).unwrap();
+        for text in [receipt.to_string(), serde_json::to_string(&receipt).unwrap()] {
+            assert!(!text.contains("epsilon") && !text.contains("bounded-range"), "{text}");
+            assert!(!open || !text.contains("multiplier 4"), "{text}");
+        }
+    }
+}
+
+/// The name of a draw of another plan is refused before anything is charged.
+#[test]
+fn a_name_of_another_kind_costs_nothing() {
+    let mut other = Plan::new(RECORDS, Adjacency::ReplaceOne);
+    let draws = Draws { what: "d".into(), candidates: 2, lower: 0.0, upper: 1.0, epsilon: 0.5, draws: 1 };
+    let foreign = other.draws(draws).unwrap();
+    let (mut wall, id) = wall(1, Sampler::Pass { batch: 100 }, 4.0, 5);
+    assert!(matches!(wall.draw(foreign, &copy(), &[]), Err(WallError::UnknownGroup)));
+    wall.sum(id, &copy()).unwrap();
+    assert_eq!(wall.finish(0).unwrap().groups[0].made, 1);
+}
+
+/// A query whose width changes after it was checked gets the planned one.
+#[test]
+fn the_planned_width_is_the_one_that_counts() {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    struct Growing(AtomicUsize);
+    impl Query for Growing {
+        fn width(&self) -> usize {
+            if self.0.fetch_add(1, Ordering::Relaxed) == 0 { 2 } else { 3 }
+        }
+        fn contribute(&self, _: &[f64], out: &mut [f64]) {
+            assert_eq!(out.len(), 2);
+        }
+    }
+    let (mut wall, id) = wall(1, Sampler::Full, 4.0, 1);
+    assert_eq!(wall.sum(id, &Growing(AtomicUsize::new(0))).unwrap().values.len(), 2);
+}
+
+/// What a query says when it panics would be about its record: run in a process of its own, whose output is read.
+#[test]
+fn panicking_queries_are_not_heard() {
+    if std::env::var_os("RETICENT_PANICS").is_some() {
+        let secret = Column(2, |record: &[f64], _: &mut [f64]| panic!("the record is {record:?}"));
+        release(1, &secret, 1.0);
+        return;
+    }
+    let test = std::env::current_exe().unwrap();
+    let output = std::process::Command::new(test)
+        .args(["--exact", "panicking_queries_are_not_heard", "--nocapture"])
+        .env("RETICENT_PANICS", "1")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && !said.contains("the record is"), "{said}");
+}

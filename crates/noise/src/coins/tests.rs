@@ -10,9 +10,9 @@ fn check_uniform<K: std::hash::Hash + Eq>(
     mut draw: impl FnMut(&mut Coins) -> K,
 ) {
     let mut source = NoiseSource::insecure_from_seed(7);
-    let coins = source.coins().unwrap();
+    let mut coins = source.coins().unwrap();
     let mut counts: HashMap<K, u32> = HashMap::new();
-    (0..draws).for_each(|_| *counts.entry(draw(coins)).or_default() += 1);
+    (0..draws).for_each(|_| *counts.entry(draw(&mut coins)).or_default() += 1);
     assert_eq!(counts.len(), outcomes);
     let e = f64::from(draws) / outcomes as f64;
     let chi: f64 = counts.values().map(|&n| (f64::from(n) - e).powi(2) / e).sum();
@@ -36,7 +36,7 @@ fn below_is_uniform() {
 fn bernoulli_dyadic_is_exact() {
     for seed in 0..2000 {
         let flip = |k| NoiseSource::insecure_from_seed(seed).coins().unwrap().bernoulli_dyadic(k);
-        let top = NoiseSource::insecure_from_seed(seed).coins().unwrap().u64() >> 11;
+        let top = NoiseSource::insecure_from_seed(seed).coins().unwrap().0.u64() >> 11;
         assert!(!flip(0) && !flip(top) && flip(top + 1) && flip(1 << 53) && flip(u64::MAX));
     }
     check_uniform(2, 400_000, |coins| coins.bernoulli_dyadic(1 << 52)); // false alarm: 10^-7
@@ -53,7 +53,7 @@ fn every_subset_is_equally_likely() {
 #[test]
 fn subsets_are_sorted_and_bounded() {
     let mut source = NoiseSource::insecure_from_seed(5);
-    let coins = source.coins().unwrap();
+    let mut coins = source.coins().unwrap();
     assert_eq!(coins.subset(5, 5).unwrap(), [0, 1, 2, 3, 4]);
     assert!(coins.subset(5, 0).unwrap().is_empty());
     assert!(coins.subset(0, 0).unwrap().is_empty());
@@ -72,7 +72,7 @@ fn every_order_is_equally_likely() {
 #[test]
 fn words_are_the_keystream_in_order() {
     let cipher = || ChaCha::new(&[3; 8], b"a stream", Rounds::Twelve);
-    let (mut coins, mut cipher) = (Coins::new(cipher()), cipher());
+    let (mut coins, mut cipher) = (Stream::new(cipher()), cipher());
     let mut batch = [0; BATCH];
     for _ in 0..3 {
         cipher.fill(&mut batch);
@@ -86,7 +86,7 @@ fn words_are_the_keystream_in_order() {
 #[test]
 fn exponential_coins_are_exact() {
     let mut source = NoiseSource::insecure_from_seed(9);
-    let coins = source.coins().unwrap();
+    let mut coins = source.coins().unwrap();
     const DRAWS: u64 = 200_000;
     for (n, d) in [(0, 5), (1, 5), (1, 2), (4, 5), (1, 1), (u64::MAX / 3, u64::MAX), (u64::MAX, u64::MAX)] {
         let heads = (0..DRAWS).filter(|_| coins.bernoulli_exp(n, NonZeroU64::new(d).unwrap())).count() as f64;

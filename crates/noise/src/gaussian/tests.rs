@@ -7,7 +7,7 @@ use crate::{NoiseSource, Rounds};
 fn source(seed: u8, tables: &'static Tables) -> NoiseSource {
     let mut source = NoiseSource::insecure_from_seed(seed.into());
     for resolution in [Resolution::Bits23, Resolution::Bits40] {
-        source.gaussian(resolution).unwrap().tables = tables;
+        source.gaussian(resolution).unwrap().0.tables = tables;
     }
     source
 }
@@ -238,7 +238,8 @@ fn every_word_is_looked_up() {
     for rounds in [Rounds::Eight, Rounds::Twelve, Rounds::Twenty] {
         let stream = |purpose| ChaCha::new(&[9; 8], purpose, rounds);
         let mut draws = vec![0; 3 * BLOCK];
-        Gaussian::new(Resolution::Bits23, stream(b"one     "), stream(b"another ")).fill(&mut draws);
+        Gaussian(&mut Generator::new(Resolution::Bits23, stream(b"one     "), stream(b"another ")))
+            .fill(&mut draws);
         let (mut main, mut words, mut rare) = (stream(b"one     "), [0; BATCH], 0);
         for draws in draws.chunks(BATCH) {
             main.fill(&mut words);
@@ -256,7 +257,7 @@ fn every_word_is_looked_up() {
 #[test]
 fn rare_draws_keep_their_sign_and_position() {
     let mut source = source(7, &TABLES);
-    let side = &mut source.gaussian(Resolution::Bits40).unwrap().side;
+    let side = &mut source.gaussian(Resolution::Bits40).unwrap().0.side;
     for (bits, draw) in [(17, 12_345i64), (34, 0x2_1234_5678)] {
         let mut kept = 0;
         for _ in 0..1000 {
@@ -274,7 +275,7 @@ fn portable_equals_avx2() {
     for resolution in [Resolution::Bits23, Resolution::Bits40] {
         let draws = || {
             let mut source = source(3, &TABLES);
-            let gaussian = source.gaussian(resolution).unwrap();
+            let mut gaussian = source.gaussian(resolution).unwrap();
             let (mut z, mut released) = (vec![0; 300_000], vec![0.0; 5000]);
             gaussian.fill(&mut z);
             gaussian.release(&z[..5000], 0.3, &mut released).unwrap();
@@ -296,7 +297,7 @@ proptest::proptest! {
         let mut rest = &expected[..];
         for (i, size) in sizes.into_iter().enumerate() {
             let (now, later) = rest.split_at(size);
-            let gaussian = parts.gaussian(resolution).unwrap();
+            let mut gaussian = parts.gaussian(resolution).unwrap();
             if i % 2 == 0 {
                 let mut out = vec![0; size];
                 gaussian.fill(&mut out);
@@ -327,7 +328,7 @@ proptest::proptest! {
 #[test]
 fn bad_releases_are_refused_before_anything_is_drawn() {
     let (mut a, mut b) = (source(6, &TABLES), source(6, &TABLES));
-    let gaussian = a.gaussian(Resolution::Bits23).unwrap();
+    let mut gaussian = a.gaussian(Resolution::Bits23).unwrap();
     assert!(matches!(
         gaussian.release(&[1, 2], 1.0, &mut [0.0]),
         Err(NoiseError::Lengths { sums: 2, outputs: 1 })

@@ -3,8 +3,8 @@ use crate::chacha::{ChaCha, Rounds};
 use crate::tables::{PART_BITS, SLOT_BITS, TABLES, tests::exact};
 use num_bigint::BigInt;
 
-fn side(purpose: u8) -> Coins {
-    Coins::new(ChaCha::new(&[11; 8], &[purpose; 8], Rounds::Twelve))
+fn side(purpose: u8) -> Stream {
+    Stream::new(ChaCha::new(&[11; 8], &[purpose; 8], Rounds::Twelve))
 }
 
 impl Cell {

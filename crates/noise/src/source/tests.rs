@@ -14,7 +14,7 @@ fn provenance_is_carried_and_said() {
 
 #[test]
 fn operating_system_sources_differ() {
-    let draw = || NoiseSource::from_os().unwrap().coins().unwrap().u64();
+    let draw = || NoiseSource::from_os().unwrap().coins().unwrap().0.u64();
     // Equal with probability 2^-64.
     assert_ne!(draw(), draw());
 }

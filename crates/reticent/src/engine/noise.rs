@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn forgetting_everything_leaves_room_for_more() {
-        let mut noise = Noise::none(vec![0..1]);
+        let mut noise = Noise::none(std::iter::once(0..1).collect());
         noise.add(&[5.0], 1.0);
         noise.scale(0.0);
         noise.add(&[2.0], 1.0);

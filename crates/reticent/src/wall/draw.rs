@@ -11,7 +11,7 @@ use std::num::NonZeroU64;
 ///
 /// # Privacy
 /// Time depends on the weights, as the law does. Attacked by `draws_have_their_exact_law`.
-pub(super) fn index(coins: &mut Coins, weights: &[i128]) -> usize {
+pub(super) fn index(coins: &mut Coins<'_>, weights: &[i128]) -> usize {
     let top = weights.iter().copied().max().unwrap_or_default();
     let count = NonZeroU64::new(weights.len() as u64).unwrap_or(NonZeroU64::MIN);
     loop {
@@ -23,7 +23,7 @@ pub(super) fn index(coins: &mut Coins, weights: &[i128]) -> usize {
 }
 
 /// `true` with probability exactly $e^{-x/u}$.
-fn exp_neg(coins: &mut Coins, x: u128) -> bool {
+fn exp_neg(coins: &mut Coins<'_>, x: u128) -> bool {
     let unit = const { NonZeroU64::new(LOG_UNIT).unwrap() };
     let whole = x / u128::from(LOG_UNIT);
     (0..whole).all(|_| coins.bernoulli_exp(LOG_UNIT, unit))

@@ -10,7 +10,7 @@ fn draws_have_their_exact_law() {
     let draws = 200_000;
     let mut counts = [0f64; 4];
     for _ in 0..draws {
-        counts[index(source.coins().unwrap(), &weights)] += 1.0;
+        counts[index(&mut source.coins().unwrap(), &weights)] += 1.0;
     }
     let total: f64 = log_weights.iter().map(|w| w.exp()).sum();
     let chi2: f64 = counts
@@ -29,5 +29,5 @@ fn draws_have_their_exact_law() {
 fn huge_weights_do_not_overflow() {
     let mut source = NoiseSource::insecure_from_seed(5);
     let weights = [-(1i128 << 100), 1i128 << 100, 0];
-    assert_eq!(index(source.coins().unwrap(), &weights), 1);
+    assert_eq!(index(&mut source.coins().unwrap(), &weights), 1);
 }

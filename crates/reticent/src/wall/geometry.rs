@@ -1,6 +1,5 @@
 //! Where one record's contribution may lie, and so how far one record can move a sum.
 
-use reticent_accounting::Adjacency;
 use serde::Serialize;
 
 /// The domain that contributions are clipped to. It carries its sensitivity; no caller ever states one.
@@ -73,15 +72,7 @@ pub(super) enum Distance {
 }
 
 impl Geometry {
-    /// How far one record can move a sum over all records.
-    #[must_use]
-    pub fn sensitivity(&self, adjacency: Adjacency) -> f64 {
-        self.distance(match adjacency {
-            Adjacency::AddRemove => Distance::Reach,
-            Adjacency::ReplaceOne => Distance::Diameter,
-        })
-    }
-
+    /// How far one record can move a sum.
     pub(super) fn distance(&self, distance: Distance) -> f64 {
         match (self, distance) {
             (Self::Box { lower, upper }, Distance::Diameter) => {
@@ -125,7 +116,7 @@ impl Geometry {
             }
             Self::Blocks { blocks, .. }
                 if blocks.iter().map(|b| b.width).sum::<usize>() != width
-                    || !blocks.iter().all(|b| sane(b.scale)) =>
+                    || !blocks.iter().all(|b| b.width <= width && sane(b.scale)) =>
             {
                 Some("blocks need positive scales, and widths that add up to that of the query")
             }

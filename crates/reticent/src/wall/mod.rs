@@ -32,7 +32,7 @@ use std::sync::Arc;
 /// # Privacy
 /// This is the only code outside the wall that is shown a record, one at a time. It must be a pure function of that
 /// record and of public state: nothing kept, printed or counted. What it writes may be anything; a query that
-/// panics counts as one that wrote zeros, though its message may name what it should not.
+/// panics counts as one that wrote zeros, and its message is not printed.
 pub trait Query: Sync {
     /// Coordinates of a contribution.
     fn width(&self) -> usize;
@@ -136,6 +136,7 @@ impl Wall {
         }
         let releases = plan.groups.iter().map(|group| group.entry.what.clone()).collect();
         let ticket = ledger.reserve(&Request { guarantee, event: plan.event(), releases })?;
+        sum::silence_queries();
         let (started, scratch) = (false, sum::Scratch::default());
         Ok(Self { records, source, plan, guarantee, ledger, ticket, started, scratch })
     }
@@ -149,18 +150,19 @@ impl Wall {
     /// # Errors
     /// [`WallError`] without a release. The budget of a step is gone if its noise failed.
     pub fn sum(&mut self, id: SumId, query: &impl Query) -> Result<Released, WallError> {
-        self.charge(id.0, query.width())?;
+        self.charge(id.0, query.width(), true)?;
         let open = self.is_open();
         let Group { entry, lattice, noise_sd, sample, .. } = &mut self.plan.groups[id.0];
         let Kind::Sum { geometry, sampler, .. } = &entry.kind else {
             return Err(WallError::UnknownGroup);
         };
-        let batch = sampler.choose(entry.made - 1, self.records.rows(), self.source.coins()?, sample)?;
+        let batch = sampler.choose(entry.made - 1, self.records.rows(), &mut self.source.coins()?, sample)?;
         let (mut values, mut noise_sd) = (vec![0.0; entry.width], noise_sd.clone());
         if open {
             sum::plain(&self.records, batch, query, &mut values);
             noise_sd = values.iter().map(|_| 0.0).collect();
         } else {
+            self.scratch.clear(entry.width);
             sum::exact(&self.records, batch, query, lattice, &mut self.scratch);
             let sums = &self.scratch.sum;
             if let Geometry::L1Ball { .. } = geometry {
@@ -196,7 +198,7 @@ impl Wall {
         if !(one_each && log_weights.iter().all(|w| w.abs() < 1e6)) {
             return Err(WallError::LogWeights);
         }
-        self.charge(id.0, query.width())?;
+        self.charge(id.0, query.width(), false)?;
         let open = self.is_open();
         let Group { entry, lattice, weight, .. } = &self.plan.groups[id.0];
         let Kind::Draw { power, .. } = entry.kind else {
@@ -209,20 +211,24 @@ impl Wall {
             sum::plain(&self.records, all, query, &mut sums);
             sums.iter().map(|sum| (sum * log_unit) as i128).collect()
         } else {
+            self.scratch.clear(entry.width);
             sum::exact(&self.records, all, query, lattice, &mut self.scratch);
             self.scratch.sum.iter().map(|&sum| i128::from(sum) * i128::from(*weight)).collect()
         };
         for (weight, base) in weights.iter_mut().zip(log_weights) {
             *weight = weight.saturating_add((base * log_unit) as i128);
         }
-        let index = draw::index(self.source.coins()?, &weights);
+        let index = draw::index(&mut self.source.coins()?, &weights);
         let power = if open { 1.0 } else { power };
         Ok(Drawn { index, power, step: entry.made, guarantee: self.guarantee })
     }
 
     /// Counts a release of a group, or refuses it.
-    fn charge(&mut self, group: usize, width: usize) -> Result<(), WallError> {
+    fn charge(&mut self, group: usize, width: usize, sum: bool) -> Result<(), WallError> {
         let entry = &mut self.plan.groups.get_mut(group).ok_or(WallError::UnknownGroup)?.entry;
+        if sum != matches!(entry.kind, Kind::Sum { .. }) {
+            return Err(WallError::UnknownGroup);
+        }
         if entry.width != width {
             return Err(WallError::Width { planned: entry.width, given: width });
         }
@@ -248,14 +254,14 @@ impl Wall {
             guarantee: self.guarantee,
             adjacency: self.plan.adjacency,
             records: self.plan.records,
-            groups: self.plan.groups.into_iter().map(|group| group.entry).collect(),
+            groups: self.plan.groups.into_iter().map(|group| group.entry.under(self.guarantee)).collect(),
             projections,
             noise: match self.guarantee {
                 Guarantee::None(reason) => reason.to_string(),
                 Guarantee::Private(_) => self.source.provenance().to_string(),
             },
             ledger: self.ledger.name(),
-            assumptions: receipt::assumptions(self.plan.adjacency),
+            assumptions: receipt::assumptions(self.guarantee, self.plan.adjacency),
         };
         let cost = self.guarantee.cost().filter(|_| self.started);
         self.ledger.settle(self.ticket, Spent { cost, receipt: &receipt })?;

@@ -133,7 +133,7 @@ impl Plan {
         let noise_sd = (0..width).map(|k| sd * lattice.scales.get(k).unwrap_or(&1.0)).collect();
         let event = sampler.event(mechanism, steps, self.records);
         let kind = Kind::Sum { geometry, sampler, noise_multiplier };
-        let entry = Entry { what, width, kind, planned: steps, made: 0, event };
+        let entry = Entry { what, width, kind, planned: steps, made: 0, event: Some(event) };
         self.groups.push(Group { entry, lattice, noise_sd, sample: Vec::new(), weight: 0 });
         Ok(SumId(self.groups.len() - 1))
     }
@@ -147,7 +147,7 @@ impl Plan {
         let (range, sane) = (upper - lower, 1e-6..=100.0);
         let lattice = Lattice::interval(candidates, lower, upper, SCORE_UNITS);
         let valid = candidates > 0 && draws > 0 && sane.contains(&range) && sane.contains(&epsilon);
-        if !(valid && lower.abs() <= 1e6 * range && lattice.holds(self.records)) {
+        if !(valid && lower.abs() <= 1e6 * range && lattice.holds(self.records.max(1 << 36))) {
             let fault = "draws need candidates, an epsilon of 1e-6 to 100, and scores with a range of 1e-6 to 100 \
                          that is not far from 0";
             return Err(PlanError::Invalid { what, fault });
@@ -159,7 +159,7 @@ impl Plan {
         let mechanism = Mechanism::BoundedRange { epsilon: ends * tempered };
         let event = Event::release(mechanism, Sampling::None).repeat(draws);
         let kind = Kind::Draw { scores: (lower, upper), power: tempered / range };
-        let entry = Entry { what, width: candidates, kind, planned: draws, made: 0, event };
+        let entry = Entry { what, width: candidates, kind, planned: draws, made: 0, event: Some(event) };
         self.groups.push(Group { entry, lattice, noise_sd: Arc::default(), sample: Vec::new(), weight });
         Ok(DrawId(self.groups.len() - 1))
     }
@@ -167,7 +167,7 @@ impl Plan {
     /// All that will happen.
     #[must_use]
     pub fn event(&self) -> Event {
-        Event::Compose(self.groups.iter().map(|group| group.entry.event.clone()).collect())
+        Event::Compose(self.groups.iter().filter_map(|group| group.entry.event.clone()).collect())
     }
 
     /// What the whole plan costs, would its noise be secret.
@@ -188,7 +188,7 @@ impl Plan {
         for share in [1e-4, 0.1] {
             let cost = account(&self.event(), self.adjacency, delta * (1.0 - share), Method::Auto)?;
             epsilon = cost.epsilon.upper;
-            if (1.0 + epsilon.exp()) * draws * TV_PER_DRAW <= share * delta {
+            if draws == 0.0 || (1.0 + epsilon.exp()) * draws * TV_PER_DRAW <= share * delta {
                 return Ok(Cost { delta, ..cost });
             }
         }

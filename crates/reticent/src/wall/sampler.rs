@@ -52,12 +52,6 @@ impl Rate {
     }
 }
 
-impl Serialize for Rate {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_f64(self.value())
-    }
-}
-
 impl Sampler {
     /// What `steps` releases amount to.
     pub(super) fn event(self, mechanism: Mechanism, steps: u64, records: usize) -> Event {
@@ -99,7 +93,7 @@ impl Sampler {
         self,
         step: u64,
         rows: usize,
-        coins: &mut Coins,
+        coins: &mut Coins<'_>,
         state: &'a mut Vec<usize>,
     ) -> Result<Batch<'a>, NoiseError> {
         match self {
@@ -110,7 +104,7 @@ impl Sampler {
                 state.extend((0..rows).filter(|_| coins.bernoulli_dyadic(rate.0)));
             }
             Self::Pass { batch } => {
-                let place = (step % rows.div_ceil(batch) as u64) as usize;
+                let place = (step % rows.div_ceil(batch).max(1) as u64) as usize;
                 if place == 0 {
                     *state = coins.permutation(rows);
                 }

@@ -5,7 +5,9 @@ use super::lattice::Lattice;
 use super::records::Records;
 use super::sampler::Batch;
 use rayon::prelude::*;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::cell::Cell;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Once;
 
 /// Below this many coordinates in a batch, threads cost more than they bring.
 const PARALLEL: usize = 1 << 15;
@@ -19,11 +21,14 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    fn clear(&mut self, width: usize) {
+    /// Room for contributions of this width, and nothing in it.
+    pub(super) fn clear(&mut self, width: usize) {
+        self.real.clear();
         self.real.resize(width, 0.0);
-        self.units.resize(width, 0);
-        self.sum.clear();
-        self.sum.resize(width, 0);
+        for integers in [&mut self.units, &mut self.sum] {
+            integers.clear();
+            integers.resize(width, 0);
+        }
     }
 
     fn add(&mut self, record: &[f64], query: &impl Query, lattice: &Lattice) {
@@ -46,15 +51,37 @@ impl Scratch {
     }
 }
 
+#[cfg(not(panic = "unwind"))]
+compile_error!("a query that panics on a record must not end the process: build with panic = \"unwind\"");
+
+thread_local! {
+    static SILENT: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Keeps the messages of queries that panic from being printed: they may say what their record is.
+pub(super) fn silence_queries() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let hook = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if !SILENT.get() {
+                hook(info);
+            }
+        }));
+    });
+}
+
 /// One contribution. Nothing of another record is left in `out`, and a query that panics has said nothing.
 fn contribute(query: &impl Query, record: &[f64], out: &mut [f64]) {
     out.fill(0.0);
-    if catch_unwind(AssertUnwindSafe(|| query.contribute(record, out))).is_err() {
+    SILENT.set(true);
+    if panic::catch_unwind(AssertUnwindSafe(|| query.contribute(record, out))).is_err() {
         out.fill(f64::NAN);
     }
+    SILENT.set(false);
 }
 
-/// The sum of the contributions of a batch in lattice units, into `scratch.sum`.
+/// The sum of the contributions of a batch in lattice units, into `scratch.sum`, which has been cleared.
 ///
 /// Sums of integers do not depend on their order, so neither does the result on the number of threads. Attacked by
 /// `sums_do_not_depend_on_threads`.
@@ -65,9 +92,7 @@ pub(super) fn exact(
     lattice: &Lattice,
     scratch: &mut Scratch,
 ) {
-    let width = query.width();
-    scratch.clear(width);
-    let rows = batch.len();
+    let (rows, width) = (batch.len(), scratch.sum.len());
     if rows * width < PARALLEL || rayon::current_num_threads() == 1 {
         return (0..rows).for_each(|i| scratch.add(records.row(batch.row(i)), query, lattice));
     }

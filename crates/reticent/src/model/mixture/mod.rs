@@ -83,7 +83,10 @@ impl Mixture {
             NoiseVariance::Known(variance) => variance > 0.0,
             NoiseVariance::Unknown(prior) => prior.is_proper() && prior.shape > 1.0,
         };
-        let weights_are_positive = !matches!(weights, Weights::Dirichlet(alpha) if !(alpha > 0.0));
+        let weights_are_positive = match weights {
+            Weights::Uniform => true,
+            Weights::Dirichlet(alpha) => alpha > 0.0,
+        };
         if !(prior_variance > 0.0 && prior_variance.is_finite() && noise_is_positive && weights_are_positive)
         {
             return Err(MixtureError::NotPositive);
