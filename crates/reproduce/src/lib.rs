@@ -1,7 +1,7 @@
 //! What the reproduction of published experiments needs besides inference.
 //!
 //! Four nouns: a [`Mixture`](mixture::Mixture) is a data set with the model behind it; its [`truth`] is the exact or
-//! sampled posterior of the component means, as [`GaussianComponent`](metrics::GaussianComponent)s; the [`metrics`]
+//! sampled posterior of the component means, as [`Moments`](metrics::Moments); the [`metrics`]
 //! say how far a fit is from the truth; a [`Table`](table::Table) and a [`figure`] show the result.
 //!
 //! ```
@@ -23,4 +23,5 @@ pub mod metrics;
 pub mod mixture;
 pub mod numpy;
 pub mod table;
+pub mod table1;
 pub mod truth;

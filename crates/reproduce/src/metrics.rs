@@ -8,15 +8,7 @@ use thiserror::Error;
 use crate::cholesky::{cholesky, log_determinant, solve_lower};
 use crate::matching::assignment;
 use crate::mixture::squared_distance;
-
-/// A Gaussian posterior of one component's mean.
-#[derive(Debug, Clone, PartialEq)]
-pub struct GaussianComponent {
-    /// The posterior mean.
-    pub mean: Vec<f64>,
-    /// The posterior covariance, row-major.
-    pub covariance: Vec<f64>,
-}
+pub use reticent::family::Moments;
 
 /// Why two posteriors cannot be compared.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -66,32 +58,78 @@ pub struct Published {
 /// For each true component the fitted one it is paired with: least total squared distance between means.
 ///
 /// A fit whose means are not finite is paired in its own order.
-pub fn pairing(truth: &[GaussianComponent], fit: &[GaussianComponent]) -> Result<Vec<usize>, MetricError> {
+pub fn pairing(truth: &[Moments], fit: &[Moments]) -> Result<Vec<usize>, MetricError> {
     check(truth, fit)?;
-    let costs = |t: &GaussianComponent| fit.iter().map(|f| squared_distance(&t.mean, &f.mean)).collect();
+    let costs = |t: &Moments| fit.iter().map(|f| squared_distance(&t.mean, &f.mean)).collect();
     let cost: Vec<Vec<f64>> = truth.iter().map(costs).collect();
     Ok(assignment(&cost).unwrap_or_else(|_| (0..truth.len()).collect()))
 }
 
 /// Compares a fitted posterior with the true one.
-pub fn accuracy(truth: &[GaussianComponent], fit: &[GaussianComponent]) -> Result<Accuracy, MetricError> {
+pub fn accuracy(truth: &[Moments], fit: &[Moments]) -> Result<Accuracy, MetricError> {
     let pairs = pairing(truth, fit)?;
     let (mean, covariance) = squared_errors(truth, fit, &pairs);
     let j = truth.len() as f64;
-    let average = |kl: fn(&GaussianComponent, &GaussianComponent) -> f64| {
+    let average = |kl: fn(&Moments, &Moments) -> f64| {
         truth.iter().zip(&pairs).map(|(t, &f)| kl(t, &fit[f])).sum::<f64>() / j
     };
     Ok(Accuracy {
         f_mean: infinite_if_nan(mean.sqrt()),
         f_cov: infinite_if_nan(covariance.sqrt()),
-        kl_truth_fit: average(kl_divergence),
-        kl_fit_truth: average(|truth, fit| kl_divergence(fit, truth)),
+        kl_truth_fit: average(|truth, fit| infinite_if_nan(truth.kl(fit))),
+        kl_fit_truth: average(|truth, fit| infinite_if_nan(fit.kl(truth))),
     })
+}
+
+/// The share of `means` that lie in the region of their component: the ellipsoid that has `level` of its probability.
+/// Components are paired with the means that they are nearest to in total.
+///
+/// # Errors
+/// As [`accuracy`].
+pub fn covered(means: &[Vec<f64>], fit: &[Moments], level: f64) -> Result<f64, MetricError> {
+    let points: Vec<Moments> = means
+        .iter()
+        .map(|mean| Moments { mean: mean.clone(), covariance: vec![0.0; mean.len() * mean.len()] })
+        .collect();
+    let pairs = pairing(&points, fit)?;
+    let inside = points.iter().zip(&pairs).filter(|(point, pair)| {
+        let (d, fit) = (point.mean.len(), &fit[**pair]);
+        let Some(l) = cholesky(&fit.covariance, d) else { return false };
+        let gap: Vec<f64> = point.mean.iter().zip(&fit.mean).map(|(p, f)| p - f).collect();
+        squared_norm(&solve_lower(&l, &gap)) <= chi_square_quantile(d, level)
+    });
+    Ok(inside.count() as f64 / means.len() as f64)
+}
+
+/// The quantile of a chi-square distribution, by bisection of its distribution function: the series of the incomplete
+/// gamma function, $P(a, x) = x^a e^{-x} \sum_k x^k/\Gamma(a + k + 1)$, which suits any $x$ that a quantile needs.
+#[must_use]
+pub fn chi_square_quantile(freedom: usize, level: f64) -> f64 {
+    let a = freedom as f64 / 2.0;
+    let below = |x: f64| {
+        let (mut term, mut sum) = ((a * x.ln() - x - libm::lgamma(a + 1.0)).exp(), 0.0);
+        let mut k = a;
+        while term > 1e-17 * sum || k < x {
+            sum += term;
+            k += 1.0;
+            term *= x / k;
+        }
+        sum
+    };
+    let (mut low, mut high) = (0.0, 1.0);
+    while below(high) < level {
+        high *= 2.0;
+    }
+    for _ in 0..60 {
+        let middle = 0.5 * (low + high);
+        if below(middle) < level { low = middle } else { high = middle }
+    }
+    2.0 * high
 }
 
 /// The numbers of the public code (`mvinaroz/stochastic-EP`, `MoG_code/mog.py`, commit `d700bb3`), with its pairing:
 /// each true component in turn takes the nearest fitted one still free, so the order of the components matters.
-pub fn published(truth: &[GaussianComponent], fit: &[GaussianComponent]) -> Result<Published, MetricError> {
+pub fn published(truth: &[Moments], fit: &[Moments]) -> Result<Published, MetricError> {
     check(truth, fit)?;
     let pairs = greedy_pairing(truth, fit);
     let (mean, covariance) = squared_errors(truth, fit, &pairs);
@@ -100,23 +138,7 @@ pub fn published(truth: &[GaussianComponent], fit: &[GaussianComponent]) -> Resu
     Ok(Published { f_norm: infinite_if_nan((mean + covariance) / j / 2.0), kl: kl / j })
 }
 
-/// `KL(p || q) = 1/2 [tr(V_q^-1 V_p) + (m_q - m_p)^T V_q^-1 (m_q - m_p) - d + log(det V_q / det V_p)]`; infinite if a
-/// covariance is not positive definite.
-fn kl_divergence(p: &GaussianComponent, q: &GaussianComponent) -> f64 {
-    let d = p.mean.len();
-    let (Some(lp), Some(lq)) = (cholesky(&p.covariance, d), cholesky(&q.covariance, d)) else {
-        return f64::INFINITY;
-    };
-    // tr(V_q^-1 V_p) = ||L_q^-1 L_p||_F^2.
-    let column = |k: usize| -> Vec<f64> { (0..d).map(|i| lp[i * d + k]).collect() };
-    let trace: f64 = (0..d).map(|k| squared_norm(&solve_lower(&lq, &column(k)))).sum();
-    let difference: Vec<f64> = p.mean.iter().zip(&q.mean).map(|(p, q)| q - p).collect();
-    let distance = squared_norm(&solve_lower(&lq, &difference));
-    let log_ratio = log_determinant(&lq, d) - log_determinant(&lp, d);
-    infinite_if_nan(0.5 * (trace + distance - d as f64 + log_ratio))
-}
-
-fn traceless_kl(truth: &GaussianComponent, fit: &GaussianComponent) -> f64 {
+fn traceless_kl(truth: &Moments, fit: &Moments) -> f64 {
     let d = truth.mean.len();
     let (Some(lt), Some(lf)) = (cholesky(&truth.covariance, d), cholesky(&fit.covariance, d)) else {
         return f64::INFINITY;
@@ -126,9 +148,9 @@ fn traceless_kl(truth: &GaussianComponent, fit: &GaussianComponent) -> f64 {
     infinite_if_nan(0.5 * (distance + log_determinant(&lt, d) - log_determinant(&lf, d)))
 }
 
-fn greedy_pairing(truth: &[GaussianComponent], fit: &[GaussianComponent]) -> Vec<usize> {
+fn greedy_pairing(truth: &[Moments], fit: &[Moments]) -> Vec<usize> {
     let mut free: Vec<usize> = (0..fit.len()).collect();
-    let nearest = |t: &GaussianComponent| {
+    let nearest = |t: &Moments| {
         let distance = |f: usize| squared_distance(&t.mean, &fit[f].mean);
         let place = (0..free.len()).min_by(|&a, &b| distance(free[a]).total_cmp(&distance(free[b])));
         free.remove(place.expect("there are as many fitted components as true ones"))
@@ -137,20 +159,19 @@ fn greedy_pairing(truth: &[GaussianComponent], fit: &[GaussianComponent]) -> Vec
 }
 
 /// Sums over the pairs of `||m - m_hat||^2` and `||V - V_hat||_F^2`.
-fn squared_errors(truth: &[GaussianComponent], fit: &[GaussianComponent], pairs: &[usize]) -> (f64, f64) {
+fn squared_errors(truth: &[Moments], fit: &[Moments], pairs: &[usize]) -> (f64, f64) {
     let pairs = || truth.iter().zip(pairs).map(|(t, &f)| (t, &fit[f]));
     let mean = pairs().map(|(t, f)| squared_distance(&t.mean, &f.mean)).sum();
     let covariance = pairs().map(|(t, f)| squared_distance(&t.covariance, &f.covariance)).sum();
     (mean, covariance)
 }
 
-fn check(truth: &[GaussianComponent], fit: &[GaussianComponent]) -> Result<(), MetricError> {
+fn check(truth: &[Moments], fit: &[Moments]) -> Result<(), MetricError> {
     if truth.is_empty() || truth.len() != fit.len() {
         return Err(MetricError::Components { truth: truth.len(), fit: fit.len() });
     }
     let dimension = truth[0].mean.len();
-    let fits =
-        |c: &GaussianComponent| c.mean.len() == dimension && c.covariance.len() == dimension * dimension;
+    let fits = |c: &Moments| c.mean.len() == dimension && c.covariance.len() == dimension * dimension;
     let misfit = [truth, fit].iter().find_map(|side| side.iter().position(|c| !fits(c)));
     misfit.map_or(Ok(()), |component| Err(MetricError::Dimension { component, dimension }))
 }
@@ -166,13 +187,23 @@ fn infinite_if_nan(value: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
-    fn component(mean: [f64; 2], covariance: [f64; 4]) -> GaussianComponent {
-        GaussianComponent { mean: mean.to_vec(), covariance: covariance.to_vec() }
+    /// Tabulated quantiles, to the digits of the tables.
+    #[test]
+    fn quantiles_are_those_of_the_tables() {
+        for (freedom, level, known) in
+            [(1, 0.95, 3.841), (2, 0.98, 7.824), (4, 0.95, 9.488), (10, 0.5, 9.342)]
+        {
+            assert!((super::chi_square_quantile(freedom, level) - known).abs() < 5e-4, "{freedom} {level}");
+        }
     }
 
-    fn truth() -> Vec<GaussianComponent> {
+    use super::*;
+
+    fn component(mean: [f64; 2], covariance: [f64; 4]) -> Moments {
+        Moments { mean: mean.to_vec(), covariance: covariance.to_vec() }
+    }
+
+    fn truth() -> Vec<Moments> {
         vec![component([0.0, 0.0], [2.0, 0.5, 0.5, 1.0]), component([3.0, 1.0], [1.0, -0.2, -0.2, 0.4])]
     }
 

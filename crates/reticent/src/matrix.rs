@@ -105,14 +105,104 @@ pub fn times(a: &[f64], size: usize, x: &[f64], out: &mut [f64]) {
     }
 }
 
-/// $AXA$ for symmetric matrices.
+/// The product of two square matrices.
+#[must_use]
+pub fn multiply(a: &[f64], b: &[f64], size: usize) -> Vec<f64> {
+    let mut out = vec![0.0; size * size];
+    for i in 0..size {
+        for k in 0..size {
+            let x = a[i * size + k];
+            for j in 0..size {
+                out[i * size + j] += x * b[k * size + j];
+            }
+        }
+    }
+    out
+}
+
+/// The transpose of a square matrix.
+#[must_use]
+pub fn transpose(a: &[f64], size: usize) -> Vec<f64> {
+    (0..size * size).map(|k| a[k % size * size + k / size]).collect()
+}
+
+/// $AXA^T$, made symmetric to the last bit.
 #[must_use]
 pub fn sandwich(a: &[f64], x: &[f64], size: usize) -> Vec<f64> {
-    let product = |a: &[f64], b: &[f64]| -> Vec<f64> {
-        let cell = |i: usize, j: usize| (0..size).map(|k| a[i * size + k] * b[k * size + j]).sum();
-        (0..size * size).map(|ij| cell(ij / size, ij % size)).collect()
-    };
-    product(&product(a, x), a)
+    let product = multiply(&multiply(a, x, size), &transpose(a, size), size);
+    (0..size * size).map(|k| 0.5 * (product[k] + product[k % size * size + k / size])).collect()
+}
+
+/// The inverse of a symmetric positive definite matrix; `None` if it is not.
+#[must_use]
+pub fn symmetric_inverse(a: &[f64], size: usize) -> Option<Vec<f64>> {
+    let (mut l, mut out) = (vec![0.0; size * size], vec![0.0; size * size]);
+    cholesky(a, size, &mut l).then(|| {
+        inverse(&mut l, size, &mut out);
+        out
+    })
+}
+
+/// The inverse of any square matrix, by elimination with row pivots; `None` if it is singular.
+#[must_use]
+pub fn general_inverse(a: &[f64], size: usize) -> Option<Vec<f64>> {
+    let mut a = a.to_vec();
+    let mut out: Vec<f64> = (0..size * size).map(|i| f64::from(u8::from(i / size == i % size))).collect();
+    for column in 0..size {
+        let pivot = (column..size)
+            .max_by(|&i, &j| a[i * size + column].abs().total_cmp(&a[j * size + column].abs()))?;
+        let by = a[pivot * size + column].recip();
+        if !by.is_finite() {
+            return None;
+        }
+        for k in 0..size {
+            a.swap(pivot * size + k, column * size + k);
+            out.swap(pivot * size + k, column * size + k);
+            a[column * size + k] *= by;
+            out[column * size + k] *= by;
+        }
+        for row in (0..size).filter(|&row| row != column) {
+            let by = a[row * size + column];
+            for k in 0..size {
+                a[row * size + k] -= by * a[column * size + k];
+                out[row * size + k] -= by * out[column * size + k];
+            }
+        }
+    }
+    Some(out)
+}
+
+/// The running mean and covariance of vectors.
+#[derive(Debug, Clone)]
+pub struct Spread {
+    count: f64,
+    sum: Vec<f64>,
+    squares: Vec<f64>,
+}
+
+impl Spread {
+    /// Of vectors of this size, none yet.
+    #[must_use]
+    pub fn new(size: usize) -> Self {
+        Self { count: 0.0, sum: vec![0.0; size], squares: vec![0.0; size * size] }
+    }
+
+    /// Takes one more.
+    pub fn push(&mut self, x: &[f64]) {
+        self.count += 1.0;
+        self.sum.iter_mut().zip(x).for_each(|(sum, x)| *sum += x);
+        for (row, a) in self.squares.chunks_exact_mut(x.len()).zip(x) {
+            row.iter_mut().zip(x).for_each(|(square, b)| *square += a * b);
+        }
+    }
+
+    /// Their covariance.
+    #[must_use]
+    pub fn covariance(&self) -> Vec<f64> {
+        let size = self.sum.len();
+        let mean = |k: usize| self.sum[k] / self.count;
+        (0..size * size).map(|k| self.squares[k] / self.count - mean(k / size) * mean(k % size)).collect()
+    }
 }
 
 /// Eigenvalues of a symmetric matrix, with eigenvectors as the rows of the second result, by Jacobi's rotations.
@@ -201,6 +291,19 @@ mod tests {
                 assert!((by_solve[k] - x[k]).abs() < 1e-12 && (by_inverse[k] - x[k]).abs() < 1e-12, "{size}");
             }
         }
+    }
+
+    #[test]
+    fn general_inverse_undoes_any_matrix() {
+        let a: Vec<f64> = (0..25).map(|k| (k as f64 * 2.3).cos()).collect();
+        let product = multiply(&a, &general_inverse(&a, 5).unwrap(), 5);
+        for (k, x) in product.iter().enumerate() {
+            assert!((x - f64::from(u8::from(k % 6 == 0))).abs() < 1e-11, "{product:?}");
+        }
+        assert_eq!(general_inverse(&[1.0, 2.0, 2.0, 4.0], 2), None);
+        let symmetric = example(5);
+        let product = multiply(&symmetric, &symmetric_inverse(&symmetric, 5).unwrap(), 5);
+        assert!(product.iter().enumerate().all(|(k, x)| (x - f64::from(u8::from(k % 6 == 0))).abs() < 1e-11));
     }
 
     #[test]

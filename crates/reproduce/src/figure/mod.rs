@@ -16,7 +16,7 @@ pub use page::html;
 use view::View;
 
 use crate::cholesky::{cholesky, log_determinant, solve_lower};
-use crate::metrics::{GaussianComponent, MetricError, pairing};
+use crate::metrics::{MetricError, Moments, pairing};
 use crate::mixture::Mixture;
 
 /// Okabe and Ito, "Color universal design", 2008: told apart with any common colour vision.
@@ -63,25 +63,20 @@ pub struct Panel {
     /// The component that colours each record.
     pub labels: Vec<usize>,
     /// The posterior of each component's mean, in the order of the colours.
-    pub components: Vec<GaussianComponent>,
+    pub components: Vec<Moments>,
     /// The same with the uncertainty from the privacy noise included, if that is known.
-    pub with_noise: Option<Vec<GaussianComponent>>,
+    pub with_noise: Option<Vec<Moments>>,
 }
 
 impl Panel {
     /// A panel coloured by the true labels.
-    pub fn truth(title: &str, data: &Mixture, components: &[GaussianComponent]) -> Self {
+    pub fn truth(title: &str, data: &Mixture, components: &[Moments]) -> Self {
         let labels = data.labels.clone();
         Self { title: title.to_string(), labels, components: components.to_vec(), with_noise: None }
     }
 
     /// A fit: its components put in the order of the truth, each record given to its most probable component.
-    pub fn fit(
-        title: &str,
-        data: &Mixture,
-        truth: &[GaussianComponent],
-        fit: &[GaussianComponent],
-    ) -> Result<Self, FigureError> {
+    pub fn fit(title: &str, data: &Mixture, truth: &[Moments], fit: &[Moments]) -> Result<Self, FigureError> {
         let components: Vec<_> = pairing(truth, fit)?.into_iter().map(|j| fit[j].clone()).collect();
         let labels = most_probable(data, &components);
         Ok(Self { title: title.to_string(), labels, components, with_noise: None })
@@ -89,7 +84,7 @@ impl Panel {
 }
 
 /// For each record the component with the largest `N(x; m_j, V_j + s^2 I)`, the first where none is proper.
-fn most_probable(data: &Mixture, components: &[GaussianComponent]) -> Vec<usize> {
+fn most_probable(data: &Mixture, components: &[Moments]) -> Vec<usize> {
     let d = data.dimension();
     let factors: Vec<_> =
         components.iter().map(|c| cholesky(&with_records(c, data.noise_variance).covariance, d)).collect();
@@ -110,7 +105,7 @@ fn most_probable(data: &Mixture, components: &[GaussianComponent]) -> Vec<usize>
 }
 
 /// The distribution of a record: the covariance of the mean plus that of a record about it.
-fn with_records(component: &GaussianComponent, noise_variance: f64) -> GaussianComponent {
+fn with_records(component: &Moments, noise_variance: f64) -> Moments {
     let mut wide = component.clone();
     wide.covariance.iter_mut().step_by(component.mean.len() + 1).for_each(|v| *v += noise_variance);
     wide
@@ -126,7 +121,7 @@ pub fn svg(data: &Mixture, panels: &[Panel], columns: usize) -> Result<String, F
     }
     for panel in panels {
         let d = data.dimension();
-        let fits = |c: &GaussianComponent| c.mean.len() == d && c.covariance.len() == d * d;
+        let fits = |c: &Moments| c.mean.len() == d && c.covariance.len() == d * d;
         let in_range = panel.labels.iter().all(|&label| label < panel.components.len());
         let shapes = panel.components.iter().chain(panel.with_noise.iter().flatten()).all(fits);
         if panel.labels.len() != data.labels.len() || !in_range || !shapes {

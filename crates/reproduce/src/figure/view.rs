@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::{HALO, PANEL_WIDTH, POSTERIOR, Panel, RECORDS, WITH_NOISE, colour, with_records};
 use crate::cholesky::cholesky;
-use crate::metrics::GaussianComponent;
+use crate::metrics::Moments;
 use crate::mixture::Mixture;
 
 /// The window onto the plane that all panels share: one unit is as long down as across.
@@ -109,7 +109,7 @@ impl View {
     }
 
     /// The ellipse that holds 98 % of the first two coordinates. Nothing if it is not an ellipse.
-    fn ring(&self, svg: &mut String, component: &GaussianComponent, style: &str) {
+    fn ring(&self, svg: &mut String, component: &Moments, style: &str) {
         let d = component.mean.len();
         let (a, b, c) = (component.covariance[0], component.covariance[1], component.covariance[d + 1]);
         let (middle, spread) = (0.5 * (a + c), (0.25 * (a - c) * (a - c) + b * b).sqrt());
@@ -132,11 +132,9 @@ impl View {
 
     /// What the panel cannot show.
     fn note(&self, panel: &Panel) -> Option<String> {
-        let count =
-            |what: &dyn Fn(&GaussianComponent) -> bool| panel.components.iter().filter(|c| what(c)).count();
-        let improper =
-            count(&|c: &GaussianComponent| !is_finite(c) || cholesky(&c.covariance, c.mean.len()).is_none());
-        let outside = count(&|c: &GaussianComponent| {
+        let count = |what: &dyn Fn(&Moments) -> bool| panel.components.iter().filter(|c| what(c)).count();
+        let improper = count(&|c: &Moments| !is_finite(c) || cholesky(&c.covariance, c.mean.len()).is_none());
+        let outside = count(&|c: &Moments| {
             let (x, y) = (self.x(c.mean[0]), self.y(c.mean[1]));
             !(0.0..=PANEL_WIDTH).contains(&x) || !(0.0..=self.height).contains(&y)
         });
@@ -153,7 +151,7 @@ pub(super) fn text(svg: &mut String, x: f64, y: f64, style: &str, content: &str)
     let _ = writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" {style}>{content}</text>");
 }
 
-fn is_finite(component: &GaussianComponent) -> bool {
+fn is_finite(component: &Moments) -> bool {
     component.mean.iter().chain(&component.covariance).all(|v| v.is_finite())
 }
 
@@ -193,7 +191,7 @@ mod tests {
     #[test]
     fn a_tilted_ring_has_the_axes_of_its_covariance() {
         // Variances 4 along (1, 1) and 1 across.
-        let component = GaussianComponent { mean: vec![1.0, 2.0], covariance: vec![2.5, 1.5, 1.5, 2.5] };
+        let component = Moments { mean: vec![1.0, 2.0], covariance: vec![2.5, 1.5, 1.5, 2.5] };
         let view = View { left: 0.0, top: 10.0, scale: 10.0, height: 100.0 };
         let mut svg = String::new();
         view.ring(&mut svg, &component, "");

@@ -8,24 +8,24 @@ mod sampler;
 
 pub use sampler::{Nuts, NutsOptions, TruthError, nuts};
 
-use crate::metrics::GaussianComponent;
+use crate::metrics::Moments;
 use crate::mixture::Mixture;
 
 /// The posterior of each mean given the true labels.
 ///
 /// A product of Gaussians: with `n_j` records in component `j`, the precision is `1/v + n_j / s^2` and the mean
 /// `(m_j / v + sum_n x_n / s^2)` over it. Overconfident as a truth wherever the labels are in doubt.
-pub fn given_labels(data: &Mixture) -> Vec<GaussianComponent> {
+pub fn given_labels(data: &Mixture) -> Vec<Moments> {
     conjugate(data, 1.0 / data.prior_variance)
 }
 
 /// The posterior that the public code compares with: as [`given_labels`], but the prior *variance* `v` is used as the
 /// prior precision (its Stan model hands a covariance to `multi_normal_prec`). Only for [`crate::metrics::published`].
-pub fn published(data: &Mixture) -> Vec<GaussianComponent> {
+pub fn published(data: &Mixture) -> Vec<Moments> {
     conjugate(data, data.prior_variance)
 }
 
-fn conjugate(data: &Mixture, prior_precision: f64) -> Vec<GaussianComponent> {
+fn conjugate(data: &Mixture, prior_precision: f64) -> Vec<Moments> {
     let d = data.dimension();
     let mut precision = vec![prior_precision; data.components()];
     let mut natural: Vec<Vec<f64>> =
@@ -37,7 +37,7 @@ fn conjugate(data: &Mixture, prior_precision: f64) -> Vec<GaussianComponent> {
     let component = |(natural, precision): (Vec<f64>, f64)| {
         let mut covariance = vec![0.0; d * d];
         covariance.iter_mut().step_by(d + 1).for_each(|v| *v = 1.0 / precision);
-        GaussianComponent { mean: natural.iter().map(|sum| sum / precision).collect(), covariance }
+        Moments { mean: natural.iter().map(|sum| sum / precision).collect(), covariance }
     };
     natural.into_iter().zip(precision).map(component).collect()
 }

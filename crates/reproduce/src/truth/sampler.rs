@@ -11,7 +11,7 @@ use thiserror::Error;
 
 use super::{diagnostics::r_hat_and_ess, given_labels};
 use crate::matching::{MatchingError, assignment};
-use crate::metrics::GaussianComponent;
+use crate::metrics::Moments;
 use crate::mixture::{Mixture, squared_distance};
 
 /// Why the posterior could not be sampled.
@@ -61,7 +61,7 @@ impl Default for NutsOptions {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Nuts {
     /// The mean and covariance of each component's draws.
-    pub components: Vec<GaussianComponent>,
+    pub components: Vec<Moments>,
     /// The largest split R-hat of any coordinate; above 1.01 the chains have not mixed.
     pub r_hat: f64,
     /// The least effective sample size of any coordinate.
@@ -152,7 +152,7 @@ fn align(draw: &[f64], reference: &[Vec<f64>]) -> Result<Vec<f64>, MatchingError
     Ok(assignment(&cost)?.into_iter().flat_map(|j| means[j]).copied().collect())
 }
 
-fn summarise(draws: &[Vec<f64>], coordinates: std::ops::Range<usize>) -> GaussianComponent {
+fn summarise(draws: &[Vec<f64>], coordinates: std::ops::Range<usize>) -> Moments {
     let n = draws.len() as f64;
     let mean: Vec<f64> = coordinates.clone().map(|i| draws.iter().map(|x| x[i]).sum::<f64>() / n).collect();
     let d = mean.len();
@@ -164,7 +164,7 @@ fn summarise(draws: &[Vec<f64>], coordinates: std::ops::Range<usize>) -> Gaussia
             *entry += (x[a] - mean[a]) * (x[b] - mean[b]) / (n - 1.0);
         }
     }
-    GaussianComponent { mean, covariance }
+    Moments { mean, covariance }
 }
 
 /// The log density of the means and its gradient,

@@ -174,7 +174,7 @@ impl Plan {
     ///
     /// # Privacy
     /// By coupling, $n$ Gaussian draws add $(1 + e^\varepsilon) n \tau$ to delta, with the $\tau$ of [`TV_PER_DRAW`]. A
-    /// ten-thousandth of delta is kept for them, or a tenth if need be (at an epsilon of 30 and more).
+    /// ten-thousandth of delta is kept for them, or as much as half of it if need be (at an epsilon of 30 and more).
     ///
     /// # Errors
     /// [`PlanError`] if no accountant has a bound for it.
@@ -185,7 +185,7 @@ impl Plan {
         });
         let draws: f64 = gaussian.map(|group| group.entry.width as f64 * group.entry.planned as f64).sum();
         let mut epsilon = 0.0;
-        for share in [1e-4, 0.1] {
+        for share in [1e-4, 0.1, 0.5] {
             let cost = account(&self.event(), self.adjacency, delta * (1.0 - share), Method::Auto)?;
             epsilon = cost.epsilon.upper;
             if draws == 0.0 || (1.0 + epsilon.exp()) * draws * TV_PER_DRAW <= share * delta {

@@ -14,13 +14,20 @@
 //! Hernandez-Lobato, Turner, "Stochastic expectation propagation", NeurIPS 2015, section 5.
 
 mod predict;
+mod private;
+mod refine;
 mod site;
+mod sketch;
 
 pub use predict::{Component, MixturePosterior};
+pub use private::{Expected, FitError, MixturePlan, SitesPlan, StartPlan};
 pub use site::MixtureCavity;
 
 use crate::engine::SiteModel;
 use crate::family::{Covariance, Dirichlet, Gamma, Gaussian, Moments};
+use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal};
 use std::ops::Range;
 use thiserror::Error;
 
@@ -149,6 +156,11 @@ impl Mixture {
         likelihood
     }
 
+    /// $m_k$ of the prior.
+    fn prior_mean(&self, k: usize) -> Vec<f64> {
+        self.prior[self.component(k)][..self.dimension()].iter().map(|x| x / self.prior_precision).collect()
+    }
+
     /// The coordinates of a component.
     fn component(&self, k: usize) -> Range<usize> {
         k * self.family.width()..(k + 1) * self.family.width()
@@ -258,6 +270,15 @@ fn shift(family: Gaussian, mean: &[f64], natural: &mut [f64], sign: f64) {
             (0..d).for_each(|i| lambda[i] += sign * precision * mean[i]);
         }
     }
+}
+
+/// Randomness that is public: for simulations of the model, never for noise.
+fn public_rng(purpose: u64) -> ChaCha8Rng {
+    ChaCha8Rng::seed_from_u64(purpose)
+}
+
+fn normal(rng: &mut ChaCha8Rng) -> f64 {
+    StandardNormal.sample(rng)
 }
 
 #[cfg(test)]

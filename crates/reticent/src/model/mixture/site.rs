@@ -216,6 +216,13 @@ impl MixtureCavity {
         }
     }
 
+    /// How much each component is responsible for a record.
+    pub(super) fn responsibilities(&self, record: &[f64], out: &mut [f64]) {
+        let d = record.len();
+        let full = self.inverses.len() == self.means.len() * d && d > 1;
+        self.log_evidence(&self.inverses, &self.log_norms, record, d, full, out);
+    }
+
     /// The log density of a record, up to a constant, and how much each component is responsible for it.
     #[inline(always)]
     fn log_evidence(
