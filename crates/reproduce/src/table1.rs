@@ -236,7 +236,9 @@ pub fn run(
                 Average::Last,
             )?;
             let posterior = MixturePosterior::new(&full, &fit).ok_or(ReproduceError::Improper)?;
-            Ok(Fitted::new(&posterior, fit.projections))
+            // The printed algorithm knows nothing of its noise.
+            let naive = Fitted::new(&posterior, fit.projections);
+            Ok(Fitted { components: naive.naive.clone(), ..naive })
         }
         Method::DpSep { epsilon } => {
             let privacy = privacy(epsilon)?;
