@@ -3,8 +3,10 @@
 //! All loops are plain: models have a handful of dimensions, where these are faster than a linear-algebra library, and
 //! faster still where the compiler knows the size.
 
-/// The Cholesky factor `l` of a symmetric matrix (the lower triangle is read), or `false` if it is not positive definite.
-/// The upper triangle of `l` is left as it is.
+/// The Cholesky factor of a symmetric matrix (the lower triangle is read), or `false` if it is not positive definite.
+///
+/// `l` gets the lower triangle of the factor, with the *reciprocals* of its diagonal, as all that is done with it would
+/// divide by that. Its upper triangle is left as it is.
 #[inline(always)]
 #[must_use]
 pub fn cholesky(a: &[f64], size: usize, l: &mut [f64]) -> bool {
@@ -18,24 +20,28 @@ pub fn cholesky(a: &[f64], size: usize, l: &mut [f64]) -> bool {
             if i != j {
                 l[i * size + j] = rest * l[j * size + j];
             } else if rest > 0.0 && rest < f64::INFINITY {
-                // The reciprocal, for now: a division costs as much as a row.
                 l[i * size + i] = 1.0 / rest.sqrt();
             } else {
                 return false;
             }
         }
     }
-    for i in 0..size {
-        l[i * size + i] = 1.0 / l[i * size + i];
-    }
     true
+}
+
+/// The product of a factor and a vector, $Lx$.
+pub fn times_factor(l: &[f64], size: usize, x: &[f64], out: &mut [f64]) {
+    for i in 0..size {
+        let below: f64 = (0..i).map(|k| l[i * size + k] * x[k]).sum();
+        out[i] = below + x[i] / l[i * (size + 1)];
+    }
 }
 
 /// The logarithm of the determinant of $LL^T$.
 #[inline(always)]
 #[must_use]
 pub fn log_determinant(l: &[f64], size: usize) -> f64 {
-    2.0 * (0..size).map(|i| l[i * size + i]).product::<f64>().ln()
+    -2.0 * (0..size).map(|i| l[i * size + i]).product::<f64>().ln()
 }
 
 /// $L^{-1} b$, in place.
@@ -47,7 +53,7 @@ pub fn solve_lower(l: &[f64], size: usize, b: &mut [f64]) {
         for k in 0..i {
             rest -= l[i * size + k] * b[k];
         }
-        b[i] = rest / l[i * size + i];
+        b[i] = rest * l[i * size + i];
     }
 }
 
@@ -61,7 +67,7 @@ pub fn solve(l: &[f64], size: usize, b: &mut [f64]) {
         for k in i + 1..size {
             rest -= l[k * size + i] * b[k];
         }
-        b[i] = rest / l[i * size + i];
+        b[i] = rest * l[i * size + i];
     }
 }
 
@@ -71,14 +77,12 @@ pub fn inverse(l: &mut [f64], size: usize, out: &mut [f64]) {
     let (l, out) = (&mut l[..size * size], &mut out[..size * size]);
     // L^-1 in place.
     for j in 0..size {
-        l[j * size + j] = 1.0 / l[j * size + j];
         for i in j + 1..size {
             let mut sum = 0.0;
             for k in j..i {
                 sum -= l[i * size + k] * l[k * size + j];
             }
-            // The diagonal of row i is not inverted yet.
-            l[i * size + j] = sum / l[i * size + i];
+            l[i * size + j] = sum * l[i * size + i];
         }
     }
     for i in 0..size {
@@ -244,6 +248,30 @@ pub fn eigen(matrix: &[f64], size: usize) -> (Vec<f64>, Vec<f64>) {
     ((0..size).map(|i| a[i * size + i]).collect(), v)
 }
 
+/// A lower bound on the eigenvalues of a symmetric matrix in [isometric coordinates](crate::symmetric), by Gershgorin's circles.
+#[must_use]
+pub fn least_circle(coordinates: &[f64], size: usize) -> f64 {
+    let mut least = f64::INFINITY;
+    for row in 0..size {
+        let mut bound = 0.0;
+        // Element (i, j) with i <= j is at place i (2 size - i + 1) / 2 + j - i.
+        let mut place = row;
+        for i in 0..row {
+            bound -= coordinates[place].abs();
+            place += size - i - 1;
+        }
+        bound *= std::f64::consts::FRAC_1_SQRT_2;
+        bound += coordinates[place];
+        let rest = &coordinates[place + 1..place + size - row];
+        bound -= std::f64::consts::FRAC_1_SQRT_2 * rest.iter().map(|x| x.abs()).sum::<f64>();
+        if bound.is_nan() {
+            return f64::NEG_INFINITY;
+        }
+        least = least.min(bound);
+    }
+    least
+}
+
 /// Raises the eigenvalues of a symmetric matrix to at least `floor`; whether any had to be.
 pub fn raise_eigenvalues(matrix: &mut [f64], size: usize, floor: f64) -> bool {
     let (values, vectors) = eigen(matrix, size);
@@ -295,7 +323,7 @@ mod tests {
 
     #[test]
     fn general_inverse_undoes_any_matrix() {
-        let a: Vec<f64> = (0..25).map(|k| (k as f64 * 2.3).cos()).collect();
+        let a: Vec<f64> = (0..25).map(|k| ((k * k) as f64 * 0.37).sin()).collect();
         let product = multiply(&a, &general_inverse(&a, 5).unwrap(), 5);
         for (k, x) in product.iter().enumerate() {
             assert!((x - f64::from(u8::from(k % 6 == 0))).abs() < 1e-11, "{product:?}");
@@ -323,6 +351,23 @@ mod tests {
         for (low, value) in before.0.iter().zip(&after) {
             assert!((value - low.max(0.3)).abs() < 1e-12, "{low} {value}");
         }
+    }
+
+    #[test]
+    fn circles_bound_eigenvalues() {
+        for size in [1, 2, 4, 6] {
+            let mut a = example(size);
+            (0..size).for_each(|k| a[k * (size + 1)] += 3.0);
+            let mut coordinates = vec![0.0; crate::symmetric::width(size)];
+            crate::symmetric::to_coordinates(&a, size, &mut coordinates);
+            let row = |i: usize| -> f64 {
+                a[i * (size + 1)] - (0..size).filter(|&j| j != i).map(|j| a[i * size + j].abs()).sum::<f64>()
+            };
+            let direct = (0..size).map(row).fold(f64::INFINITY, f64::min);
+            assert!((least_circle(&coordinates, size) - direct).abs() < 1e-12);
+            assert!(eigen(&a, size).0.iter().all(|&x| x >= direct - 1e-12));
+        }
+        assert_eq!(least_circle(&[f64::NAN, 0.0, 1.0], 2), f64::NEG_INFINITY);
     }
 
     #[test]

@@ -295,7 +295,8 @@ fn general_noise_may_be_correlated() {
         let covariance = inverted(&precision, size);
         let (mut quadratics, mut kls) = (Vec::new(), Vec::new());
         for _ in 0..DRAWS {
-            let x = product(&factor, &normals(&mut rng, n, 1.0));
+            let mut x = vec![0.0; n];
+            crate::matrix::times_factor(&factor, n, &normals(&mut rng, n, 1.0), &mut x);
             let mut f = vec![0.0; size * size];
             from_coordinates(&x[size..], size, &mut f);
             let moved = product(&f, &mean);

@@ -134,16 +134,17 @@ impl Gaussian {
         let d = self.dimension;
         match self.covariance {
             Covariance::Full => {
-                let mut precision = vec![0.0; d * d];
-                self.precision(natural, &mut precision);
-                let mut l = vec![0.0; d * d];
-                (0..d).for_each(|i| precision[i * (d + 1)] -= floor);
-                if matrix::cholesky(&precision, d, &mut l) {
+                // Asked at every step, and nearly always answered by Gershgorin's circles: every eigenvalue is within the sum
+                // of the other elements of a row from its diagonal.
+                if matrix::least_circle(&natural[d..self.width()], d) >= floor {
                     return false;
                 }
-                (0..d).for_each(|i| precision[i * (d + 1)] += floor);
+                let mut precision = vec![0.0; d * d];
+                self.precision(natural, &mut precision);
                 let raised = matrix::raise_eigenvalues(&mut precision, d, floor);
-                self.set_precision(&precision, natural);
+                if raised {
+                    self.set_precision(&precision, natural);
+                }
                 raised
             }
             Covariance::Diagonal | Covariance::Isotropic => {
@@ -184,8 +185,9 @@ impl Moments {
         matrix::solve_lower(&lq, d, &mut gap);
         let mut trace = 0.0;
         for j in 0..d {
-            // Row j of the lower factor of V_p, as a column of it.
-            let mut column: Vec<f64> = (0..d).map(|i| if i >= j { lp[i * d + j] } else { 0.0 }).collect();
+            let unit: Vec<f64> = (0..d).map(|i| f64::from(u8::from(i == j))).collect();
+            let mut column = vec![0.0; d];
+            matrix::times_factor(&lp, d, &unit, &mut column);
             matrix::solve_lower(&lq, d, &mut column);
             trace += column.iter().map(|x| x * x).sum::<f64>();
         }

@@ -118,9 +118,12 @@ impl Wall {
     pub fn without_privacy(
         records: Records,
         source: NoiseSource,
-        plan: Plan,
+        mut plan: Plan,
         ledger: Box<dyn Ledger>,
     ) -> Result<Self, WallError> {
+        plan.groups
+            .iter_mut()
+            .for_each(|group| group.noise_sd = group.noise_sd.iter().map(|_| 0.0).collect());
         Self::build(records, source, plan, Guarantee::None(NotPrivate::NoNoise), ledger)
     }
 
@@ -157,10 +160,9 @@ impl Wall {
             return Err(WallError::UnknownGroup);
         };
         let batch = sampler.choose(entry.made - 1, self.records.rows(), &mut self.source.coins()?, sample)?;
-        let (mut values, mut noise_sd) = (vec![0.0; entry.width], noise_sd.clone());
+        let (mut values, noise_sd) = (vec![0.0; entry.width], noise_sd.clone());
         if open {
             sum::plain(&self.records, batch, query, &mut values);
-            noise_sd = values.iter().map(|_| 0.0).collect();
         } else {
             self.scratch.clear(entry.width);
             sum::exact(&self.records, batch, query, lattice, &mut self.scratch);

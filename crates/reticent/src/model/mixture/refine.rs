@@ -73,9 +73,7 @@ impl Refine<'_> {
         let (j, d) = (pulls.components, pulls.dimension);
         let size = j * d;
         let mut l = vec![0.0; size * size];
-        if !matrix::cholesky(sigma, size, &mut l) {
-            l.fill(0.0);
-        }
+        let known = !matrix::cholesky(sigma, size, &mut l);
         let mut rng = public_rng(4);
         let mut response = Response {
             h: vec![0.0; size * size],
@@ -92,8 +90,8 @@ impl Refine<'_> {
             for _ in 0..pairs {
                 scatter.iter_mut().for_each(|x| *x = self.noise_variance.sqrt() * normal(&mut rng));
                 z.iter_mut().for_each(|x| *x = normal(&mut rng));
-                for u in 0..size {
-                    shift[u] = (0..=u).map(|v| l[u * size + v] * z[v]).sum();
+                if !known {
+                    matrix::times_factor(&l, size, &z, &mut shift);
                 }
                 for sign in [1.0, -1.0] {
                     (0..size).for_each(|u| truth[u] = means[u] + sign * shift[u]);

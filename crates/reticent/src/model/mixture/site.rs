@@ -4,10 +4,16 @@
 //! $r_k \propto w_k N(x; m_k, S_k)$. Let $G = V_k S_k^{-1}$ and $u = G(x - m_k)$. The tilted marginal of $\mu_k$ is a mixture of the
 //! cavity and of a Gaussian with mean $m_k + u$ and covariance $V_k - GV_k$, so its moments are
 //!
-//! $$m' = m_k + r_k u, \qquad V' = V_k - r_k G V_k + r_k(1 - r_k) u u^T.$$
+//! $$m' = m_k + r_k u, \qquad V' = V_k - r_k G V_k + r_k(1 - r_k) u u^T,$$
 //!
-//! The site is $(P'm' - P_k m_k, P' - P_k)$ with $P' = V'^{-1}$. As $V_k = S_k - s^2 I$, $G = I - s^2 S_k^{-1}$ and $GV_k = V_k - s^2 G$: no
-//! product of matrices is needed.
+//! and the site is $(V'^{-1}m' - P_k m_k,\ V'^{-1} - P_k)$ with $P_k = V_k^{-1}$. No covariance is needed for it: $G = (I + s^2 P_k)^{-1}$,
+//! $S_k^{-1} = GP_k$, and with $B = (I - r_k G)^{-1}$, $v = P_k u + r_k B S_k^{-1} u$ and $c = r_k(1 - r_k)$,
+//!
+//! $$V'^{-1} - P_k = r_k B S_k^{-1} - \frac{c\, v v^T}{1 + c\, u^T v}, \qquad
+//!   V'^{-1}m' - P_k m_k = (V'^{-1} - P_k)\, m_k + \frac{r_k\, v}{1 + c\, u^T v},$$
+//!
+//! by $V_k - r_k G V_k = V_k B^{-1}$ and the formula of Sherman and Morrison. Nothing cancels when $r_k$ is small, and a component that
+//! is not responsible for a record costs nothing.
 
 use super::{Mixture, NoiseVariance, Weights};
 use crate::family::{Covariance, Dirichlet, Gamma};
@@ -23,9 +29,14 @@ pub struct MixtureCavity {
     natural: Vec<f64>,
     /// $s^2$, at which sites are made.
     noise_variance: f64,
-    /// For each component $V_k$ and $S_k^{-1}$: matrices, or their diagonals.
-    covariances: Vec<f64>,
+    /// For each component $P_k$ as a matrix, or the diagonal of $V_k$.
+    spreads: Vec<f64>,
+    /// $G$ as a matrix; not for diagonals.
+    gains: Vec<f64>,
+    /// $S_k^{-1}$, or its diagonal.
     inverses: Vec<f64>,
+    /// $\log|P_k|$; not for diagonals.
+    log_determinants: Vec<f64>,
     /// $-\frac12\log|S_k|$.
     log_norms: Vec<f64>,
     /// The same for the noise variances that the gamma needs, one after the other.
@@ -40,8 +51,11 @@ struct Further {
     log_norms: Vec<f64>,
 }
 
-/// Stack space for one site: enough for 8 dimensions and 60 components.
-const STACK: usize = 256;
+/// Stack space for one site: enough for 5 dimensions and 30 components.
+const STACK: usize = 128;
+
+/// Below this responsibility a record is not worth a rounding error to a component.
+const NEGLIGIBLE: f64 = 1e-15;
 
 /// Calls a function with the dimension as a constant where that is common, so that its loops are unrolled.
 macro_rules! with_constant_dimension {
@@ -85,30 +99,30 @@ impl MixtureCavity {
         }
         let size = if model.family.covariance == Covariance::Full { d * d } else { d };
         self.means.resize(j * d, 0.0);
-        self.covariances.resize(j * size, 0.0);
+        self.spreads.resize(j * size, 0.0);
+        self.gains.resize(j * size, 0.0);
+        self.log_determinants.resize(j, 0.0);
         self.scratch.resize(2 * d * d, 0.0);
         let (scratch, l) = self.scratch.split_at_mut(d * d);
         for k in 0..j {
             let natural = &natural[model.component(k)];
-            let (mean, covariance) =
-                (&mut self.means[k * d..][..d], &mut self.covariances[k * size..][..size]);
+            let (mean, spread) = (&mut self.means[k * d..][..d], &mut self.spreads[k * size..][..size]);
             mean.copy_from_slice(&natural[..d]);
             if size == d * d && d > 1 {
                 with_constant_dimension!(d, |d| {
-                    symmetric::from_coordinates(&natural[d..], d, scratch);
-                    if !matrix::cholesky(scratch, d, l) {
-                        covariance.fill(f64::NAN);
+                    symmetric::from_coordinates(&natural[d..], d, spread);
+                    if matrix::cholesky(spread, d, l) {
+                        matrix::solve(l, d, mean);
+                        self.log_determinants[k] = matrix::log_determinant(l, d);
+                    } else {
                         mean.fill(f64::NAN);
-                        continue;
                     }
-                    matrix::inverse(l, d, covariance);
-                    matrix::times(covariance, d, &natural[..d], mean);
                 });
             } else {
                 model.family.precision(natural, scratch);
                 for i in 0..d {
-                    covariance[i] = 1.0 / scratch[i * (d + 1)];
-                    mean[i] *= covariance[i];
+                    spread[i] = 1.0 / scratch[i * (d + 1)];
+                    mean[i] *= spread[i];
                 }
             }
         }
@@ -122,20 +136,21 @@ impl MixtureCavity {
             }
         }
         self.noise_variance = noise[0];
+        let mut further = std::mem::take(&mut self.further);
+        if noise[1] > 0.0 {
+            further.resize_with(2, Further::default);
+            for (further, &noise) in further.iter_mut().zip(&noise[1..]) {
+                self.densities(further, noise, j, d, size);
+            }
+        }
+        self.further = further;
+        // Last, so that the gains are those of the sites.
         let mut first = Further {
             inverses: std::mem::take(&mut self.inverses),
             log_norms: std::mem::take(&mut self.log_norms),
         };
         self.densities(&mut first, noise[0], j, d, size);
         (self.inverses, self.log_norms) = (first.inverses, first.log_norms);
-        if noise[1] > 0.0 {
-            let mut further = std::mem::take(&mut self.further);
-            further.resize_with(2, Further::default);
-            for (further, &noise) in further.iter_mut().zip(&noise[1..]) {
-                self.densities(further, noise, j, d, size);
-            }
-            self.further = further;
-        }
     }
 
     /// $S_k^{-1}$ and $-\frac12\log|S_k|$ for a noise variance.
@@ -144,21 +159,23 @@ impl MixtureCavity {
         out.log_norms.resize(j, 0.0);
         let (scratch, l) = self.scratch.split_at_mut(d * d);
         for k in 0..j {
-            let covariance = &self.covariances[k * size..][..size];
+            let spread = &self.spreads[k * size..][..size];
             let inverse = &mut out.inverses[k * size..][..size];
             if size == d * d && d > 1 {
+                let gain = &mut self.gains[k * size..][..size];
                 with_constant_dimension!(d, |d| {
-                    scratch.copy_from_slice(covariance);
-                    (0..d).for_each(|i| scratch[i * (d + 1)] += noise);
+                    (0..d * d).for_each(|ij| scratch[ij] = noise * spread[ij]);
+                    (0..d).for_each(|i| scratch[i * (d + 1)] += 1.0);
                     if !matrix::cholesky(scratch, d, l) {
                         inverse.fill(f64::NAN);
                         continue;
                     }
-                    out.log_norms[k] = -0.5 * matrix::log_determinant(l, d);
-                    matrix::inverse(l, d, inverse);
+                    out.log_norms[k] = 0.5 * (self.log_determinants[k] - matrix::log_determinant(l, d));
+                    matrix::inverse(l, d, gain);
+                    symmetric_product(gain, spread, d, inverse);
                 });
             } else {
-                inverse.iter_mut().zip(covariance).for_each(|(inverse, v)| *inverse = 1.0 / (v + noise));
+                inverse.iter_mut().zip(spread).for_each(|(inverse, v)| *inverse = 1.0 / (v + noise));
                 out.log_norms[k] = 0.5 * inverse.iter().product::<f64>().ln();
             }
         }
@@ -166,7 +183,7 @@ impl MixtureCavity {
 
     pub(super) fn site(&self, model: &Mixture, record: &[f64], out: &mut [f64]) {
         let (j, d) = (model.components, model.dimension());
-        let needed = j + 2 * d * d + 4 * d;
+        let needed = j + 3 * d * d + 3 * d;
         let mut stack = [0.0; STACK];
         let mut heap = Vec::new();
         let space = if needed <= STACK {
@@ -177,20 +194,15 @@ impl MixtureCavity {
         };
         let (responsibilities, scratch) = space.split_at_mut(j);
         let full = model.family.covariance == Covariance::Full && d > 1;
-        let log_evidence =
-            self.log_evidence(&self.inverses, &self.log_norms, record, d, full, responsibilities);
+        let log_evidence = with_constant_dimension!(d, |d| {
+            self.log_evidence(&self.inverses, &self.log_norms, record, d, full, responsibilities)
+        });
         for (k, &r) in responsibilities.iter().enumerate() {
             let out = &mut out[model.component(k)];
-            if full {
-                with_constant_dimension!(d, |d| self.full_site(
-                    k,
-                    d,
-                    r,
-                    record,
-                    &model.component(k),
-                    scratch,
-                    out
-                ));
+            if r < NEGLIGIBLE {
+                out.fill(0.0);
+            } else if full {
+                with_constant_dimension!(d, |d| self.full_site(k, d, r, record, scratch, out));
             } else {
                 self.diagonal_site(model, k, r, record, scratch, out);
             }
@@ -265,50 +277,48 @@ impl MixtureCavity {
     }
 
     #[inline(always)]
-    #[allow(clippy::too_many_arguments, reason = "all are needed, and it is inlined")]
-    fn full_site(
-        &self,
-        k: usize,
-        d: usize,
-        r: f64,
-        record: &[f64],
-        range: &std::ops::Range<usize>,
-        scratch: &mut [f64],
-        out: &mut [f64],
-    ) {
-        let (covariance, inverse) =
-            (&self.covariances[k * d * d..][..d * d], &self.inverses[k * d * d..][..d * d]);
-        let (mean, natural, noise) = (self.mean(k, d), &self.natural[range.clone()], self.noise_variance);
-        let (tilted, rest) = scratch.split_at_mut(d * d);
+    fn full_site(&self, k: usize, d: usize, r: f64, record: &[f64], scratch: &mut [f64], out: &mut [f64]) {
+        let range = k * d * d..(k + 1) * d * d;
+        let (precision, gain) = (&self.spreads[range.clone()], &self.gains[range.clone()]);
+        let inverse = &self.inverses[range];
+        let mean = self.mean(k, d);
+        let (b, rest) = scratch.split_at_mut(d * d);
+        let (site, rest) = rest.split_at_mut(d * d);
         let (l, rest) = rest.split_at_mut(d * d);
-        let (shift, rest) = rest.split_at_mut(d);
-        let (gap, rest) = rest.split_at_mut(d);
-        let new_mean = &mut rest[..d];
+        let (u, rest) = rest.split_at_mut(d);
+        let (v, rest) = rest.split_at_mut(d);
+        let gap = &mut rest[..d];
         for i in 0..d {
             gap[i] = record[i] - mean[i];
         }
-        matrix::times(inverse, d, gap, shift);
-        for i in 0..d {
-            shift[i] = gap[i] - noise * shift[i];
-            new_mean[i] = mean[i] + r * shift[i];
-        }
+        matrix::times(gain, d, gap, u);
         for i in 0..d {
             for j in 0..=i {
-                let one = if i == j { 1.0 } else { 0.0 };
-                // G V = V - s^2 (I - s^2 S^-1).
-                let gain = covariance[i * d + j] - noise * (one - noise * inverse[i * d + j]);
-                tilted[i * d + j] = covariance[i * d + j] - r * gain + r * (1.0 - r) * shift[i] * shift[j];
+                site[i * d + j] = if i == j { 1.0 } else { 0.0 } - r * gain[i * d + j];
             }
         }
-        if !matrix::cholesky(tilted, d, l) {
+        // B, the inverse of that, and then r B S^-1.
+        if !matrix::cholesky(site, d, l) {
             return out.fill(f64::NAN);
         }
-        matrix::inverse(l, d, tilted);
-        matrix::times(tilted, d, new_mean, &mut out[..d]);
-        symmetric::to_coordinates(tilted, d, &mut out[d..]);
-        for (out, cavity) in out.iter_mut().zip(natural) {
-            *out -= cavity;
+        matrix::inverse(l, d, b);
+        symmetric_product(b, inverse, d, site);
+        site.iter_mut().for_each(|x| *x *= r);
+        matrix::times(precision, d, u, v);
+        matrix::times(site, d, u, gap);
+        v.iter_mut().zip(&*gap).for_each(|(v, x)| *v += x);
+        let c = r * (1.0 - r);
+        let by = 1.0 / (1.0 + c * u.iter().zip(&*v).map(|(u, v)| u * v).sum::<f64>());
+        for i in 0..d {
+            for j in 0..d {
+                site[i * d + j] -= c * by * v[i] * v[j];
+            }
         }
+        matrix::times(site, d, mean, &mut out[..d]);
+        for i in 0..d {
+            out[i] += r * by * v[i];
+        }
+        symmetric::to_coordinates(site, d, &mut out[d..]);
     }
 
     #[inline(always)]
@@ -322,7 +332,7 @@ impl MixtureCavity {
         out: &mut [f64],
     ) {
         let d = model.dimension();
-        let (covariance, inverse) = (&self.covariances[k * d..][..d], &self.inverses[k * d..][..d]);
+        let (covariance, inverse) = (&self.spreads[k * d..][..d], &self.inverses[k * d..][..d]);
         let natural = &self.natural[model.component(k)];
         let (means, rest) = scratch.split_at_mut(d);
         let variances = &mut rest[..d];
@@ -342,6 +352,21 @@ impl MixtureCavity {
         }
         for i in 0..d {
             out[i] = means[i] / variances[i] - natural[i];
+        }
+    }
+}
+
+/// The product of two symmetric matrices that commute, which is symmetric too.
+#[inline(always)]
+fn symmetric_product(a: &[f64], b: &[f64], d: usize, out: &mut [f64]) {
+    let (a, b, out) = (&a[..d * d], &b[..d * d], &mut out[..d * d]);
+    for i in 0..d {
+        for j in 0..=i {
+            let mut sum = 0.0;
+            for k in 0..d {
+                sum += a[i * d + k] * b[k * d + j];
+            }
+            (out[i * d + j], out[j * d + i]) = (sum, sum);
         }
     }
 }

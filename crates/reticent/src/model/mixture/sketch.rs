@@ -261,7 +261,7 @@ impl Fit<'_> {
         for (misfit, means) in
             solutions.into_iter().take_while(|(misfit, _)| misfit - least <= 16.0 * effort.temper)
         {
-            let means = matched(&best, means, d);
+            let means = matched(&best, &means, d);
             let near = |mode: &Mode| {
                 let gaps = mode.means.iter().zip(&means).map(|(a, b)| (a - b).powi(2));
                 gaps.sum::<f64>() < 0.05 * self.sketch.noise_variance
@@ -343,14 +343,14 @@ impl Fit<'_> {
 }
 
 /// The components of `means` in the order of those of `reference` that they are next to, nearest pairs first.
-fn matched(reference: &[f64], means: Vec<f64>, d: usize) -> Vec<f64> {
+fn matched(reference: &[f64], means: &[f64], d: usize) -> Vec<f64> {
     let j = reference.len() / d;
     let gap = |a: usize, b: usize| -> f64 {
         reference[a * d..][..d].iter().zip(&means[b * d..][..d]).map(|(x, y)| (x - y).powi(2)).sum()
     };
     let mut pairs: Vec<(usize, usize)> = (0..j * j).map(|k| (k / j, k % j)).collect();
     pairs.sort_by(|&(a, b), &(c, e)| gap(a, b).total_cmp(&gap(c, e)));
-    let (mut out, mut taken, mut filled) = (means.clone(), vec![false; j], vec![false; j]);
+    let (mut out, mut taken, mut filled) = (means.to_vec(), vec![false; j], vec![false; j]);
     for (a, b) in pairs {
         if !taken[b] && !filled[a] {
             (taken[b], filled[a]) = (true, true);
