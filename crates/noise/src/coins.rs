@@ -1,6 +1,6 @@
 use crate::chacha::{BATCH, ChaCha};
 use crate::error::NoiseError;
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 use std::num::NonZeroU64;
 use zeroize::Zeroizing;
 
@@ -79,14 +79,16 @@ impl Coins<'_> {
     /// Floyd, in Bentley and Floyd, "A sample of brilliance", CACM 30(9), 1987: one coin and $O(1)$ memory an element.
     pub fn subset(&mut self, population: usize, size: usize) -> Result<Vec<usize>, NoiseError> {
         let first = population.checked_sub(size).ok_or(NoiseError::Subset { size, population })?;
-        let mut chosen = BTreeSet::new();
+        let mut chosen = HashSet::with_capacity(size);
         for last in first..population {
             let index = self.index_up_to(last);
             if !chosen.insert(index) {
                 chosen.insert(last);
             }
         }
-        Ok(chosen.into_iter().collect())
+        let mut chosen: Vec<usize> = chosen.into_iter().collect();
+        chosen.sort_unstable();
+        Ok(chosen)
     }
 
     /// The numbers `0..n` in a uniform order (Fisher and Yates).

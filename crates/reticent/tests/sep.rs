@@ -2,7 +2,7 @@
 
 use reticent::budget::{Adjacency, Privacy, Unlimited};
 use reticent::engine::{Average, Coordinates, Damping, Fit, Phase, SiteModel, sep};
-use reticent::family::Covariance;
+use reticent::family::{Covariance, Moments};
 use reticent::model::mixture::{Mixture, MixturePosterior, NoiseVariance, Weights};
 use reticent::wall::{Geometry, NoiseSource, Plan, Rate, Records, Sampler, SumId, Sums, Wall};
 
@@ -114,36 +114,29 @@ fn noise_is_unbiased_and_its_covariance_is_known() {
         (Coordinates::Difference, Average::SecondHalf),
         (Coordinates::Centred, Average::SecondHalf),
     ] {
-        {
-            let runs: Vec<Fit> = (0..RUNS as u64)
-                .map(|seed| private(seed, Sampler::Full, coordinates, average, 0.6))
-                .collect();
-            // 12 steps with a share of 0.6 leave 0.4^12 of the start, which is the prior; the exact answer takes that out.
-            let reference = {
-                let (plan, id) = plan(&model, Sampler::Full, 12, 1.0);
-                let records = Records::new(values(), D).unwrap();
-                let mut wall = Wall::without_privacy(
-                    records,
-                    NoiseSource::from_os().unwrap(),
-                    plan,
-                    Box::new(Unlimited),
-                )
-                .unwrap();
-                let phases = phase(id, 12, coordinates, Damping::Share(0.6));
-                sep(&model, &mut wall, N, &vec![0.0; width], &phases, average).unwrap()
-            };
-            for k in 0..width {
-                let errors: Vec<f64> = runs.iter().map(|fit| fit.natural[k] - reference.natural[k]).collect();
-                let mean = errors.iter().sum::<f64>() / RUNS as f64;
-                let variance = errors.iter().map(|e| (e - mean).powi(2)).sum::<f64>() / RUNS as f64;
-                let stated = runs.iter().map(|fit| fit.noise.variances()[k]).sum::<f64>() / RUNS as f64;
-                let z = mean / (variance / RUNS as f64).sqrt();
-                assert!(z.abs() < 3.7, "{coordinates:?} {average:?} {k}: {z} standard errors");
-                assert!(
-                    (stated / variance - 1.0).abs() < 0.05,
-                    "{coordinates:?} {average:?} {k}: {stated} {variance}"
-                );
-            }
+        let runs: Vec<Fit> =
+            (0..RUNS as u64).map(|seed| private(seed, Sampler::Full, coordinates, average, 0.6)).collect();
+        // 12 steps with a share of 0.6 leave 0.4^12 of the start, which is the prior; the exact answer takes that out.
+        let reference = {
+            let (plan, id) = plan(&model, Sampler::Full, 12, 1.0);
+            let records = Records::new(values(), D).unwrap();
+            let mut wall =
+                Wall::without_privacy(records, NoiseSource::from_os().unwrap(), plan, Box::new(Unlimited))
+                    .unwrap();
+            let phases = phase(id, 12, coordinates, Damping::Share(0.6));
+            sep(&model, &mut wall, N, &vec![0.0; width], &phases, average).unwrap()
+        };
+        for k in 0..width {
+            let errors: Vec<f64> = runs.iter().map(|fit| fit.natural[k] - reference.natural[k]).collect();
+            let mean = errors.iter().sum::<f64>() / RUNS as f64;
+            let variance = errors.iter().map(|e| (e - mean).powi(2)).sum::<f64>() / RUNS as f64;
+            let stated = runs.iter().map(|fit| fit.noise.variances()[k]).sum::<f64>() / RUNS as f64;
+            let z = mean / (variance / RUNS as f64).sqrt();
+            assert!(z.abs() < 3.7, "{coordinates:?} {average:?} {k}: {z} standard errors");
+            assert!(
+                (stated / variance - 1.0).abs() < 0.05,
+                "{coordinates:?} {average:?} {k}: {stated} {variance}"
+            );
         }
     }
 }
@@ -153,10 +146,20 @@ fn noise_is_unbiased_and_its_covariance_is_known() {
 fn the_reported_noise_covariance_is_that_of_the_mean() {
     const RUNS: usize = 10_000;
     let model = model(Covariance::Isotropic);
-    let posteriors: Vec<MixturePosterior> = (0..RUNS as u64)
+    let fits: Vec<Fit> = (0..RUNS as u64)
         .map(|seed| private(seed, Sampler::Full, Coordinates::Centred, Average::Last, 0.6))
-        .map(|fit| MixturePosterior::new(&model, &fit).unwrap())
         .collect();
+    let posteriors: Vec<MixturePosterior> =
+        fits.iter().map(|fit| MixturePosterior::new(&model, fit).unwrap()).collect();
+    // So is the divergence that theory expects, to leading order: about 1 % of it is beyond that here.
+    let variance = 1.0 / (1.0 / PRIOR_VARIANCE + N as f64 / NOISE);
+    let exact = model
+        .family()
+        .natural(&Moments { mean: exact_mean(), covariance: vec![variance, 0.0, 0.0, variance] })
+        .unwrap();
+    let kl: f64 = fits.iter().map(|fit| model.family().kl(&exact, &fit.natural)).sum::<f64>() / RUNS as f64;
+    let stated: f64 = posteriors.iter().map(|p| p.components[0].expected_kl).sum::<f64>() / RUNS as f64;
+    assert!((stated / kl - 1.0).abs() < 0.1, "{stated} {kl}");
     for i in 0..D {
         let errors: Vec<f64> = posteriors.iter().map(|p| p.components[0].mean[i] - exact_mean()[i]).collect();
         let mean = errors.iter().sum::<f64>() / RUNS as f64;

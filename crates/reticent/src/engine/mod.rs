@@ -17,10 +17,12 @@
 
 mod ep;
 mod noise;
+mod plan;
 mod sep;
 
 pub use ep::{adf, ep};
 pub use noise::Noise;
+pub use plan::{SepPlan, Simulate};
 pub use sep::{Average, Coordinates, Damping, Fit, Phase, sep};
 
 use std::ops::Range;

@@ -23,10 +23,10 @@ pub use predict::{Component, MixturePosterior};
 pub use private::{Expected, FitError, MixturePlan, SitesPlan, StartPlan};
 pub use site::MixtureCavity;
 
-use crate::engine::SiteModel;
+use crate::engine::{Simulate, SiteModel};
 use crate::family::{Covariance, Dirichlet, Gamma, Gaussian, Moments};
-use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
 use std::ops::Range;
 use thiserror::Error;
@@ -232,6 +232,45 @@ impl SiteModel for Mixture {
         let parts =
             (0..self.components).map(|k| self.component(k)).chain([gamma]).filter(|part| !part.is_empty());
         parts.chain(dirichlet.map(|k| k..k + 1)).collect()
+    }
+}
+
+impl Simulate for Mixture {
+    fn record_width(&self) -> usize {
+        self.dimension()
+    }
+
+    fn simulate(&self, records: usize, seed: u64) -> Vec<f64> {
+        let mut rng = public_rng(1000 + seed);
+        let (j, d) = (self.components, self.dimension());
+        let spread = self.prior_precision.sqrt().recip();
+        let means: Vec<Vec<f64>> = (0..j)
+            .map(|k| self.prior_mean(k).iter().map(|m| m + spread * normal(&mut rng)).collect())
+            .collect();
+        let noise = match self.noise {
+            NoiseVariance::Known(variance) => variance,
+            NoiseVariance::Unknown(prior) => rand_distr::Gamma::new(prior.shape, 1.0 / prior.rate)
+                .map_or(prior.rate / prior.shape, |gamma| 1.0 / gamma.sample(&mut rng).max(1e-6)),
+        };
+        let sizes: Vec<f64> = match self.weights {
+            Weights::Uniform => vec![1.0; j],
+            Weights::Dirichlet(alpha) => {
+                let gamma = rand_distr::Gamma::new(alpha, 1.0);
+                (0..j).map(|_| gamma.map_or(1.0, |gamma| gamma.sample(&mut rng))).collect()
+            }
+        };
+        let total: f64 = sizes.iter().sum();
+        let mut values = Vec::with_capacity(records * d);
+        for _ in 0..records {
+            let mut left = total * rng.random::<f64>();
+            let component = sizes.iter().position(|size| {
+                left -= size;
+                left < 0.0
+            });
+            let mean = &means[component.unwrap_or(j - 1)];
+            values.extend(mean.iter().map(|m| m + noise.sqrt() * normal(&mut rng)));
+        }
+        values
     }
 }
 

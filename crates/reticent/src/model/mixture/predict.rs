@@ -1,9 +1,9 @@
 //! What a fitted mixture says: its components, and new records.
 
 use super::{Mixture, NoiseVariance, Weights, shift};
-use crate::engine::Fit;
-use crate::family::{Dirichlet, Gamma, Moments};
-use crate::matrix;
+use crate::engine::{Fit, Noise};
+use crate::family::{Covariance, Dirichlet, Gamma, Gaussian, Moments};
+use crate::{matrix, theory};
 use serde::Serialize;
 
 /// The posterior of a component's mean, and its weight.
@@ -16,6 +16,8 @@ pub struct Component {
     /// What the privacy noise adds, to first order: $V \Sigma V$, where $\Sigma$ is the covariance of the noise in
     /// $\lambda$ less the noise in $P$ times $m$.
     pub noise_covariance: Vec<f64>,
+    /// The divergence that the privacy noise is expected to leave, to leading order: see [`theory`](crate::theory).
+    pub expected_kl: f64,
     /// The expected weight.
     pub weight: f64,
 }
@@ -44,6 +46,37 @@ pub struct MixturePosterior {
     pub noise_variance: f64,
 }
 
+/// The leading order of $E[KL]$ for the noise in a block: its covariance, in the coordinates of a full precision.
+fn expected_kl(family: Gaussian, natural: &[f64], mean: &[f64], noise: &Noise, block: usize) -> f64 {
+    let (d, narrow) = (family.dimension, family.width());
+    let wide = Gaussian { covariance: Covariance::Full, ..family };
+    let mut precision = vec![0.0; d * d];
+    family.precision(natural, &mut precision);
+    // What each coordinate of the family is in those of a full precision.
+    let images: Vec<Vec<f64>> = (0..narrow)
+        .map(|k| {
+            let unit: Vec<f64> = (0..narrow).map(|i| f64::from(u8::from(i == k))).collect();
+            let mut full = unit[..d].to_vec();
+            full.resize(wide.width(), 0.0);
+            let mut matrix = vec![0.0; d * d];
+            family.precision(&unit, &mut matrix);
+            wide.set_precision(&matrix, &mut full);
+            full
+        })
+        .collect();
+    let covariance = noise.image(block, |_| ());
+    let size = wide.width();
+    let mut full = vec![0.0; size * size];
+    for (k, c) in covariance.iter().enumerate().filter(|(_, c)| **c != 0.0) {
+        for (u, a) in images[k / narrow].iter().enumerate().filter(|(_, a)| **a != 0.0) {
+            for (v, b) in images[k % narrow].iter().enumerate() {
+                full[u * size + v] += a * c * b;
+            }
+        }
+    }
+    theory::expected_kl_general(&precision, mean, d, &full)
+}
+
 impl MixturePosterior {
     /// Reads a fit; `None` if it is no density.
     #[must_use]
@@ -60,7 +93,9 @@ impl MixturePosterior {
             let size = model.family.width();
             let sigma: Vec<f64> = (0..d * d).map(|ij| image[ij / d * size + ij % d]).collect();
             let noise_covariance = matrix::sandwich(&covariance, &sigma, d);
-            Some(Component { mean, data_covariance: covariance, noise_covariance, weight })
+            let expected_kl =
+                expected_kl(model.family, &fit.natural[model.component(k)], &mean, &fit.noise, k);
+            Some(Component { mean, data_covariance: covariance, noise_covariance, expected_kl, weight })
         };
         let noise_variance = match model.noise {
             NoiseVariance::Known(variance) => variance,

@@ -245,8 +245,19 @@ impl Refine<'_> {
             let mean = &means[k * d..][..d];
             let alone = self.with_prior(k, mean, &data);
             let Moments { mean, covariance } = self.with_prior(k, mean, &total);
-            let noise_covariance = covariance.iter().zip(&alone.covariance).map(|(a, b)| a - b).collect();
-            Component { mean, data_covariance: alone.covariance, noise_covariance, weight: 1.0 / j as f64 }
+            let noise_covariance: Vec<f64> =
+                covariance.iter().zip(&alone.covariance).map(|(a, b)| a - b).collect();
+            // Only the means are noisy: the precision is the model's.
+            let expected_kl = matrix::symmetric_inverse(&alone.covariance, d).map_or(f64::INFINITY, |p| {
+                0.5 * p.iter().zip(&noise_covariance).map(|(p, n)| p * n).sum::<f64>()
+            });
+            Component {
+                mean,
+                data_covariance: alone.covariance,
+                noise_covariance,
+                expected_kl,
+                weight: 1.0 / j as f64,
+            }
         };
         MixturePosterior { components: (0..j).map(component).collect(), noise_variance: self.noise_variance }
     }
