@@ -23,7 +23,7 @@ mod sep;
 pub use ep::{adf, ep};
 pub use noise::Noise;
 pub use plan::{SepPlan, Simulate};
-pub use sep::{Average, Coordinates, Damping, Fit, Phase, sep};
+pub use sep::{Average, Coordinates, Damping, Fit, Phase, Sep, sep};
 
 use std::ops::Range;
 

@@ -19,6 +19,12 @@ impl Noise {
         Self { factor: 1.0, blocks, matrices }
     }
 
+    /// The same groups of coordinates without noise.
+    #[must_use]
+    pub fn emptied(&self) -> Self {
+        Self::none(self.blocks.clone())
+    }
+
     /// The noise of a multiple.
     pub fn scale(&mut self, by: f64) {
         self.factor *= by * by;

@@ -134,7 +134,99 @@ fn clip(geometry: &Geometry, x: &mut [f64]) {
     }
 }
 
-/// Runs SEP over `records` (a public number of them) behind a wall, from the likelihood part `start` (usually zeros).
+/// The state of a run: it can be continued, with the same model or with one whose prior has changed.
+#[derive(Debug, Clone)]
+pub struct Sep {
+    records: f64,
+    likelihood: Vec<f64>,
+    noise: Noise,
+    projections: u64,
+    /// What the result is made of, if not of the last iterate.
+    averaged: Option<(Vec<f64>, Noise)>,
+}
+
+impl Sep {
+    /// Over a public number of records, from the likelihood part `start` (usually zeros).
+    #[must_use]
+    pub fn new<M: SiteModel>(model: &M, records: usize, start: &[f64]) -> Self {
+        let noise = Noise::none(model.blocks());
+        let (likelihood, projections, averaged) = (start.to_vec(), 0, None);
+        Self { records: records as f64, likelihood, noise, projections, averaged }
+    }
+
+    /// Takes the steps of a phase.
+    ///
+    /// # Privacy
+    /// Sees released sums only: all of it is post-processing.
+    ///
+    /// # Errors
+    /// What the wall refuses.
+    pub fn run<M: SiteModel>(
+        &mut self,
+        model: &M,
+        wall: &mut Wall,
+        phase: &Phase,
+        average: Average,
+    ) -> Result<(), WallError> {
+        let (width, n) = (model.width(), self.records);
+        let (mut factor, mut natural, mut cavity) =
+            (vec![0.0; width], vec![0.0; width], M::Cavity::default());
+        let mut mean = Mean::new(&self.noise, width);
+        for step in 0..phase.steps {
+            for k in 0..width {
+                factor[k] = self.likelihood[k] / n;
+                natural[k] = model.prior()[k] + self.likelihood[k] - factor[k];
+            }
+            self.projections += model.project(&mut natural);
+            model.condition(&natural, &mut cavity);
+            let coordinates = phase.coordinates;
+            let sites =
+                Sites { model, cavity: &cavity, factor: &factor, coordinates, clip: phase.clip.as_ref() };
+            let mut released = wall.sum(phase.sums, &sites)?;
+            let batch = released.expected_batch;
+            let share = phase.damping.share(step, batch, n);
+            let by = share * n / batch;
+            self.noise.scale(1.0 - share);
+            if coordinates == Coordinates::Centred {
+                model.uncentre(&cavity, &mut released.values);
+                self.noise.add_mapped(&released.noise_sd, by, |x| model.uncentre(&cavity, x));
+            } else {
+                self.noise.add(&released.noise_sd, by);
+            }
+            // A sum of differences lacks the average site of each record in the batch.
+            let kept = if coordinates == Coordinates::Difference { 1.0 } else { 1.0 - share };
+            for (state, sum) in self.likelihood.iter_mut().zip(&released.values) {
+                *state = kept * *state + by * sum;
+            }
+            if average == Average::SecondHalf && 2 * step >= phase.steps {
+                mean.push(&self.likelihood, &self.noise, 1.0 - share);
+            }
+        }
+        self.averaged = mean.finish();
+        Ok(())
+    }
+
+    /// The likelihood part $\theta_L$, as it is.
+    #[must_use]
+    pub fn likelihood(&self) -> &[f64] {
+        &self.likelihood
+    }
+
+    /// What it comes to, with the prior of the model.
+    #[must_use]
+    pub fn fit<M: SiteModel>(&self, model: &M) -> Fit {
+        let (likelihood, noise) = match &self.averaged {
+            Some((likelihood, noise)) => (likelihood, noise),
+            None => (&self.likelihood, &self.noise),
+        };
+        let mut natural: Vec<f64> = model.prior().iter().zip(likelihood).map(|(p, l)| p + l).collect();
+        let projections = self.projections + model.project(&mut natural);
+        Fit { natural, noise: noise.clone(), projections }
+    }
+}
+
+/// Runs SEP over `records` (a public number of them) behind a wall, from the likelihood part `start` (usually zeros). The
+/// average, if any, is over the last phase.
 ///
 /// # Privacy
 /// Sees released sums only: all of it is post-processing.
@@ -149,46 +241,12 @@ pub fn sep<M: SiteModel>(
     phases: &[Phase],
     average: Average,
 ) -> Result<Fit, WallError> {
-    let (width, n) = (model.width(), records as f64);
-    let mut likelihood = start.to_vec();
-    let (mut factor, mut natural) = (vec![0.0; width], vec![0.0; width]);
-    let (mut cavity, mut projections) = (M::Cavity::default(), 0);
-    let mut noise = Noise::none(model.blocks());
-    let mut mean = Mean::new(average, &noise, width);
-    for (last, phase) in phases.iter().enumerate().map(|(k, phase)| (k + 1 == phases.len(), phase)) {
-        for step in 0..phase.steps {
-            for k in 0..width {
-                factor[k] = likelihood[k] / n;
-                natural[k] = model.prior()[k] + likelihood[k] - factor[k];
-            }
-            projections += model.project(&mut natural);
-            model.condition(&natural, &mut cavity);
-            let coordinates = phase.coordinates;
-            let sites =
-                Sites { model, cavity: &cavity, factor: &factor, coordinates, clip: phase.clip.as_ref() };
-            let mut released = wall.sum(phase.sums, &sites)?;
-            let batch = released.expected_batch;
-            let share = phase.damping.share(step, batch, n);
-            let by = share * n / batch;
-            noise.scale(1.0 - share);
-            if coordinates == Coordinates::Centred {
-                model.uncentre(&cavity, &mut released.values);
-                noise.add_mapped(&released.noise_sd, by, |x| model.uncentre(&cavity, x));
-            } else {
-                noise.add(&released.noise_sd, by);
-            }
-            // A sum of differences lacks the average site of each record in the batch.
-            let kept = if coordinates == Coordinates::Difference { 1.0 } else { 1.0 - share };
-            for (state, sum) in likelihood.iter_mut().zip(&released.values) {
-                *state = kept * *state + by * sum;
-            }
-            mean.push(&likelihood, &noise, 1.0 - share, last && 2 * step >= phase.steps);
-        }
+    let mut state = Sep::new(model, records, start);
+    for (k, phase) in phases.iter().enumerate() {
+        let last = k + 1 == phases.len();
+        state.run(model, wall, phase, if last { average } else { Average::Last })?;
     }
-    let (likelihood, noise) = mean.finish(likelihood, noise);
-    let mut natural: Vec<f64> = model.prior().iter().zip(&likelihood).map(|(p, l)| p + l).collect();
-    projections += model.project(&mut natural);
-    Ok(Fit { natural, noise, projections })
+    Ok(state.fit(model))
 }
 
 /// The running mean of iterates $\theta_t$, with the covariance of its noise: those of $S = \sum\theta_t$ and of $S$ with $\theta_t$ obey
@@ -199,18 +257,15 @@ struct Mean {
     /// Covariance of the sum with the iterate, and of the sum.
     cross: Noise,
     square: Noise,
-    average: Average,
 }
 
 impl Mean {
-    fn new(average: Average, none: &Noise, width: usize) -> Self {
-        Self { count: 0.0, sum: vec![0.0; width], cross: none.clone(), square: none.clone(), average }
+    fn new(like: &Noise, width: usize) -> Self {
+        let none = like.emptied();
+        Self { count: 0.0, sum: vec![0.0; width], cross: none.clone(), square: none }
     }
 
-    fn push(&mut self, iterate: &[f64], noise: &Noise, kept: f64, counts: bool) {
-        if !counts || self.average == Average::Last {
-            return;
-        }
+    fn push(&mut self, iterate: &[f64], noise: &Noise, kept: f64) {
         self.count += 1.0;
         self.sum.iter_mut().zip(iterate).for_each(|(sum, x)| *sum += x);
         // What the iterate kept of the last one is what it shares with the sum so far. The new noise is independent.
@@ -220,11 +275,11 @@ impl Mean {
         self.cross.add_covariance(noise, 1.0);
     }
 
-    fn finish(mut self, last: Vec<f64>, noise: Noise) -> (Vec<f64>, Noise) {
+    fn finish(mut self) -> Option<(Vec<f64>, Noise)> {
         if self.count == 0.0 {
-            return (last, noise);
+            return None;
         }
         self.square.scale(1.0 / self.count);
-        (self.sum.iter().map(|x| x / self.count).collect(), self.square)
+        Some((self.sum.iter().map(|x| x / self.count).collect(), self.square))
     }
 }
