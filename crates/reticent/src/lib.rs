@@ -6,7 +6,37 @@
 //!   [`Privacy`](budget::Privacy) asked for, and reserved in a [`Ledger`](budget::Ledger) before the first release.
 //! - A [`Receipt`](receipt::Receipt) says what was spent, on what, and under which assumptions.
 //!
+//! - A [model](model) says what one record tells about the parameters, in an exponential [family](family); an
+//!   [engine](engine) turns released sums into a posterior, and knows the covariance of the noise in it.
+//!
 //! All inference is done on what was released, so it cannot cost more privacy, however clever or wrong it is.
+//!
+//! A private mixture of Gaussians, from records to a posterior that may be published:
+//!
+//! ```
+//! use reticent::budget::{Adjacency, Privacy, Unlimited};
+//! use reticent::family::Covariance;
+//! use reticent::model::mixture::{Mixture, MixturePlan, NoiseVariance, Weights};
+//! use reticent::wall::{NoiseSource, Records};
+//!
+//! // Two components in the plane; nothing is known about where they are but a wide prior.
+//! let prior = [vec![0.0, 0.0], vec![0.0, 0.0]];
+//! let model = Mixture::new(&prior, 10.0, Covariance::Full, NoiseVariance::Known(0.25), Weights::Uniform)?;
+//! let privacy = Privacy::new(1.0, 1e-5, Adjacency::ReplaceOne)?;
+//! let plan = MixturePlan::new(&model, 1000, &privacy)?; // no record has been seen yet
+//!
+//! let values = (0..1000).flat_map(|n| if n % 2 == 0 { [1.5, 1.0] } else { [-1.0, 0.5] }).collect();
+//! let records = Records::new(values, 2)?;
+//! let (posterior, receipt) =
+//!     plan.fit(&model, records, NoiseSource::from_os()?, &privacy, Box::new(Unlimited))?;
+//! for component in &posterior.components {
+//!     println!("mean {:?}, covariance {:?}", component.mean, component.moments().covariance);
+//! }
+//! assert!(receipt.guarantee.cost().is_some_and(|cost| cost.epsilon.upper <= 1.0));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The wall by itself:
 //!
 //! ```
 //! use reticent::budget::{Adjacency, Privacy, Unlimited};

@@ -244,3 +244,24 @@ fn the_receipt_names_the_accounting_of_the_sampler() {
         assert!(receipt.guarantee.cost().is_some());
     }
 }
+
+/// A record whose site does not exist contributes nothing, and what is released has noise all the same: two seeds differ.
+#[test]
+fn a_site_that_does_not_exist_is_noised_too() {
+    let run = |seed: u64| {
+        let model = model(Covariance::Full);
+        let (plan, id) = plan(&model, Sampler::Full, 3, 2.0);
+        let mut values = values();
+        values[0] = 1e300;
+        values[1] = -1e300;
+        let privacy = Privacy::new(50.0, 1e-3, Adjacency::ReplaceOne).unwrap();
+        let source = NoiseSource::insecure_from_seed(seed);
+        let mut wall =
+            Wall::new(Records::new(values, D).unwrap(), source, plan, &privacy, Box::new(Unlimited)).unwrap();
+        let phases = phase(id, 3, Coordinates::Factor, Damping::Harmonic);
+        sep(&model, &mut wall, N, &vec![0.0; model.width()], &phases, Average::Last).unwrap().natural
+    };
+    let (a, b) = (run(1), run(2));
+    assert!(a.iter().chain(&b).all(|x| x.is_finite()));
+    assert!(a.iter().zip(&b).all(|(a, b)| a != b));
+}
