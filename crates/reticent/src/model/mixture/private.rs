@@ -354,8 +354,8 @@ impl MixturePlan {
             count_scale: self.sites.count_scale,
             draws: self.sites.simulated,
         };
-        let posterior = refine.run(start, self.sites.steps, |pulls| wall.sum(sites, pulls))?;
-        Ok((posterior, wall.finish(0)?))
+        let (posterior, projections) = refine.run(start, self.sites.steps, |pulls| wall.sum(sites, pulls))?;
+        Ok((posterior, wall.finish(projections)?))
     }
 }
 

@@ -142,15 +142,17 @@ impl Refine<'_> {
         }
     }
 
-    /// Releases `steps` sums from a start, and reads the posterior off the last state.
+    /// Releases `steps` sums from a start, and reads the posterior off the last state. Also how often a released size had to be
+    /// moved back into its domain.
     pub fn run(
         &self,
         start: Start,
         steps: u64,
         mut release: impl FnMut(&Pulls<'_>) -> Result<Released, WallError>,
-    ) -> Result<MixturePosterior, WallError> {
+    ) -> Result<(MixturePosterior, u64), WallError> {
         let (j, d) = (self.model.components(), self.model.dimension());
         let size = j * d;
+        let mut projections = 0;
         let Start { mut means, covariance: mut sigma } = start;
         let each = self.records / j as f64;
         let prior_precision = self.model.prior_precision;
@@ -179,7 +181,7 @@ impl Refine<'_> {
                 (0..d).for_each(|i| precision[i * (d + 1)] += prior_precision);
             }
             if step == steps {
-                return Ok(self.posterior(&means, &sigma, &response));
+                return Ok((self.posterior(&means, &sigma, &response), projections));
             }
             self.condition(&full, &means, &precisions, &mut cavity);
             let pulls = Pulls { cavity: &cavity, components: j, dimension: d, count_scale: self.count_scale };
@@ -192,8 +194,12 @@ impl Refine<'_> {
             let precision = gain * gain / variance;
             for (count, sum) in counts.iter_mut().zip(count_sums) {
                 let found = each + sum / gain;
-                *count = ((count_precision * *count + precision * found) / (count_precision + precision))
-                    .max(0.2 * each);
+                *count = (count_precision * *count + precision * found) / (count_precision + precision);
+                // Noise may make a component smaller than nothing.
+                if *count < 0.2 * each {
+                    *count = 0.2 * each;
+                    projections += 1;
+                }
             }
             count_precision += precision;
             let total: f64 = counts.iter().sum();
