@@ -8,6 +8,9 @@ mod demo;
 mod event;
 mod ledger;
 mod output;
+mod plan;
+mod progress;
+mod reproduce;
 
 use std::process::ExitCode;
 
@@ -29,6 +32,10 @@ enum Command {
     Calibrate(calibrate::Args),
     /// The budget of each data set, in one file.
     Ledger(ledger::Args),
+    /// What a private fit would release, cost and achieve, before any record is read.
+    Plan(plan::Args),
+    /// Published experiments again, on simulated data.
+    Reproduce(reproduce::Args),
     /// Price a real release, by every accountant, and print the receipt.
     Demo,
 }
@@ -38,6 +45,8 @@ fn main() -> ExitCode {
         Command::Account(args) => account::run(&args),
         Command::Calibrate(args) => calibrate::run(&args),
         Command::Ledger(args) => ledger::run(&args),
+        Command::Plan(args) => plan::run(&args),
+        Command::Reproduce(args) => reproduce::run(&args),
         Command::Demo => demo::run(),
     };
     match result {

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::path::Path;
 use std::process::ExitCode;
 
 use reticent_accounting::Error;
@@ -16,6 +17,13 @@ pub(crate) struct Failure {
 impl Failure {
     pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { message: message.into(), hint: Some(hint.into()) }
+    }
+
+    /// An error of the library, whose text may end with what to do.
+    pub(crate) fn from_error(error: &impl std::error::Error, usual_hint: &str) -> Self {
+        let text = error.to_string();
+        let (message, hint) = text.split_once("hint: ").unwrap_or((&text, usual_hint));
+        Self::usage(message.trim_end().trim_end_matches(';'), hint)
     }
 
     /// Prints the sentence; bad usage is exit code 2.
@@ -81,6 +89,22 @@ pub(crate) fn rounded_up(value: f64) -> String {
 /// The lower end of a bracket, rounded **down** to five decimals.
 pub(crate) fn rounded_down(value: f64) -> String {
     format!("{:.5}", (value * 1e5).floor() / 1e5)
+}
+
+/// Makes the folder that files will go to, before the work that they are about.
+pub(crate) fn make_folder(folder: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(folder).map_err(|error| not_written(folder, &error))
+}
+
+/// Writes a file to a folder.
+pub(crate) fn write(folder: &Path, name: &str, text: &str) -> Result<(), Failure> {
+    let file = folder.join(name);
+    std::fs::write(&file, text).map_err(|error| not_written(&file, &error))
+}
+
+fn not_written(path: &Path, error: &std::io::Error) -> Failure {
+    let message = format!("{} cannot be written: {error}", path.display());
+    Failure::usage(message, "name a folder that you may write to with --out")
 }
 
 /// Left-aligned columns, two spaces apart.

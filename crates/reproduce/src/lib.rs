@@ -17,8 +17,10 @@
 //! Everything here sees the records in the clear. It is for simulated data and for measuring, not for release.
 
 mod cholesky;
+pub mod coverage;
 pub mod figure;
 pub mod matching;
+pub mod memory;
 pub mod metrics;
 pub mod mixture;
 pub mod numpy;

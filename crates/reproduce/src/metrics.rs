@@ -193,7 +193,7 @@ mod tests {
         for (freedom, level, known) in
             [(1, 0.95, 3.841), (2, 0.98, 7.824), (4, 0.95, 9.488), (10, 0.5, 9.342)]
         {
-            assert!((super::chi_square_quantile(freedom, level) - known).abs() < 5e-4, "{freedom} {level}");
+            assert!((chi_square_quantile(freedom, level) - known).abs() < 5e-4, "{freedom} {level}");
         }
     }
 

@@ -47,7 +47,7 @@ impl Cell {
     pub(crate) fn display(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),
-            Self::Number(number) => four_digits(*number),
+            Self::Number(number) => digits(*number, 4),
         }
     }
 }
@@ -152,15 +152,18 @@ impl Table {
     }
 }
 
-fn four_digits(number: f64) -> String {
+/// A number with this many significant digits.
+#[must_use]
+pub fn digits(number: f64, digits: usize) -> String {
     if number == 0.0 || !number.is_finite() {
         return number.to_string();
     }
-    // The exponent after rounding to four digits, so that 999.96 is 1000 and not 1000.0.
-    let scientific = format!("{number:.3e}");
+    let places = digits.max(1) - 1;
+    // The exponent after rounding, so that 999.96 to four digits is 1000 and not 1000.0.
+    let scientific = format!("{number:.places$e}");
     let exponent: i32 = scientific.split_once('e').and_then(|(_, e)| e.parse().ok()).unwrap_or(0);
     if (-4..6).contains(&exponent) {
-        format!("{number:.*}", (3 - exponent).max(0) as usize)
+        format!("{number:.*}", (places as i32 - exponent).max(0) as usize)
     } else {
         scientific
     }
@@ -253,7 +256,7 @@ say \"no\"             inf
             (0.0, "0"),
         ];
         for (number, text) in cases {
-            assert_eq!(four_digits(number), text);
+            assert_eq!(digits(number, 4), text);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::metrics::{self, MetricError};
 use crate::mixture::{self, MixtureError};
+use crate::table::{Cell, Quartiles, Table, TableError};
 use crate::truth::{self, NutsOptions, TruthError};
 use rayon::prelude::*;
 use reticent::budget::{Adjacency, Privacy, PrivacyError, Unlimited};
@@ -12,7 +13,7 @@ use reticent::wall::{
     Geometry, NoiseError, NoiseSource, Plan, PlanError, Records, Sampler, Sums, Wall, WallError,
 };
 use reticent_accounting::{Event, calibrate};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use thiserror::Error;
 
@@ -77,7 +78,27 @@ impl std::fmt::Display for Method {
     }
 }
 
-/// How one method did on one data set.
+/// What the paper prints. The same figures are said to be at epsilon 5 in the full version and at 5.5 in the workshop
+/// version.
+pub const PAPER: [Printed; 4] = [
+    Printed { method: "SEP", f_norm: 0.0007, kl: 4.3524 },
+    Printed { method: "DP-SEP, epsilon 1", f_norm: 4.2722, kl: 4162.9041 },
+    Printed { method: "DP-SEP, epsilon 5 or 5.5", f_norm: 1.6237, kl: 955.0533 },
+    Printed { method: "DP-SEP, epsilon 50", f_norm: 0.5650, kl: 516.8689 },
+];
+
+/// A row of the paper's Table 1.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Printed {
+    /// Its name.
+    pub method: &'static str,
+    /// The column "F-norm", to be compared with [`Outcome::published_f`].
+    pub f_norm: f64,
+    /// The column "KL-divergence (proxy)", to be compared with [`Outcome::published_kl`].
+    pub kl: f64,
+}
+
+/// How one method did on one data set. JSON has no infinity: it is written as the string "inf".
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Outcome {
     /// The data set.
@@ -85,22 +106,50 @@ pub struct Outcome {
     /// The method.
     pub method: Method,
     /// The paper's figure called F-norm: squared errors, against its own truth.
+    #[serde(serialize_with = "number_or_word")]
     pub published_f: f64,
+    /// The size of the paper's figure called KL divergence, which lacks a term, against its own truth.
+    #[serde(serialize_with = "number_or_word")]
+    pub published_kl: f64,
     /// $\lVert M - \hat M\rVert_F$, against the truth.
+    #[serde(serialize_with = "number_or_word")]
     pub f_mean: f64,
     /// The same for covariances.
+    #[serde(serialize_with = "number_or_word")]
     pub f_cov: f64,
     /// $KL(p \Vert q)$, averaged over components.
+    #[serde(serialize_with = "number_or_word")]
     pub kl: f64,
     /// $KL(q \Vert p)$, averaged over components.
+    #[serde(serialize_with = "number_or_word")]
     pub reverse_kl: f64,
     /// $KL(p \Vert q)$ for the covariance without the privacy noise.
+    #[serde(serialize_with = "number_or_word")]
     pub naive_kl: f64,
     /// The share of components whose 95 % region has the true mean.
     pub covered: f64,
-    /// How often a step had to be moved back into its domain.
-    pub projections: u64,
+    /// How often a step had to be moved back into its domain, for methods that count it.
+    pub projections: Option<u64>,
 }
+
+fn number_or_word<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    if number.is_finite() { serializer.serialize_f64(*number) } else { serializer.collect_str(number) }
+}
+
+/// The figures of an outcome, as they are called in files.
+pub const FIGURES: [Figure; 8] = [
+    ("paper_f", |o| o.published_f),
+    ("paper_kl", |o| o.published_kl),
+    ("f_mean", |o| o.f_mean),
+    ("f_cov", |o| o.f_cov),
+    ("kl_truth_fit", |o| o.kl),
+    ("kl_fit_truth", |o| o.reverse_kl),
+    ("naive_kl", |o| o.naive_kl),
+    ("covered", |o| o.covered),
+];
+
+/// A name, and the figure that it is of.
+pub type Figure = (&'static str, fn(&Outcome) -> f64);
 
 /// Why a reproduction failed.
 #[derive(Debug, Error)]
@@ -114,6 +163,8 @@ pub enum ReproduceError {
     Metric(#[from] MetricError),
     #[error(transparent)]
     Truth(#[from] TruthError),
+    #[error(transparent)]
+    Table(#[from] TableError),
     #[error(transparent)]
     Fit(#[from] FitError),
     #[error(transparent)]
@@ -137,24 +188,28 @@ pub struct Fitted {
     pub components: Vec<Moments>,
     /// Without the privacy noise.
     pub naive: Vec<Moments>,
-    /// How often a step had to be moved back into its domain.
-    pub projections: u64,
+    /// How often a step had to be moved back into its domain, for methods that count it.
+    pub projections: Option<u64>,
 }
 
 impl Fitted {
-    fn new(posterior: &MixturePosterior, projections: u64) -> Self {
+    fn new(posterior: &MixturePosterior, projections: Option<u64>) -> Self {
         let of = |f: fn(&reticent::model::mixture::Component) -> Moments| {
             posterior.components.iter().map(f).collect()
         };
         Self { components: of(|c| c.moments()), naive: of(|c| c.naive_moments()), projections }
     }
 
-    fn from_natural(model: &Mixture, natural: &[f64]) -> Result<Self, ReproduceError> {
+    fn from_natural(
+        model: &Mixture,
+        natural: &[f64],
+        projections: Option<u64>,
+    ) -> Result<Self, ReproduceError> {
         let width = model.family().width();
         let parts = natural.chunks_exact(width).take(model.components());
         let moments: Option<Vec<_>> = parts.map(|part| model.family().moments(part)).collect();
         let components = moments.ok_or(ReproduceError::Improper)?;
-        Ok(Self { naive: components.clone(), components, projections: 0 })
+        Ok(Self { naive: components.clone(), components, projections })
     }
 }
 
@@ -201,7 +256,7 @@ pub fn run(
     let phase =
         |sums, steps, damping| [Phase { sums, steps, coordinates: Coordinates::Factor, damping, clip: None }];
     match method {
-        Method::Ep => Fitted::from_natural(&full, &ep(&full, &data.x, d, 20, 0.5)),
+        Method::Ep => Fitted::from_natural(&full, &ep(&full, &data.x, d, 20, 0.5), None),
         Method::Sep | Method::PrintedSep => {
             let (passes, eta) = if method == Method::Sep { (20, 1.0) } else { (100, 1.0 / n as f64) };
             let steps = passes * n as u64;
@@ -209,7 +264,7 @@ pub fn run(
             // Averaged, since at a step of 1 each record leaves a trace of its own.
             let fit =
                 sep(&full, &mut wall, n, &zeros, &phase(id, steps, Damping::Step(eta)), Average::SecondHalf)?;
-            Fitted::from_natural(&full, &fit.natural)
+            Fitted::from_natural(&full, &fit.natural, Some(fit.projections))
         }
         Method::Printed { epsilon } => {
             let steps = passes * n as u64;
@@ -237,14 +292,14 @@ pub fn run(
             )?;
             let posterior = MixturePosterior::new(&full, &fit).ok_or(ReproduceError::Improper)?;
             // The printed algorithm knows nothing of its noise.
-            let naive = Fitted::new(&posterior, fit.projections);
+            let naive = Fitted::new(&posterior, Some(fit.projections));
             Ok(Fitted { components: naive.naive.clone(), ..naive })
         }
         Method::DpSep { epsilon } => {
             let privacy = privacy(epsilon)?;
             let plan = MixturePlan::new(&full, n, &privacy)?;
             let (posterior, _) = plan.fit(&full, records()?, source, &privacy, Box::new(Unlimited))?;
-            Ok(Fitted::new(&posterior, 0))
+            Ok(Fitted::new(&posterior, None))
         }
         Method::SepSameStart { epsilon } => {
             let start = run(data, Method::DpSep { epsilon }, delta, passes, seed)?;
@@ -255,7 +310,7 @@ pub fn run(
             let start = full.start(&means, precision);
             let fit =
                 sep(&full, &mut wall, n, &start, &phase(id, steps, Damping::Share(0.7)), Average::Last)?;
-            Fitted::from_natural(&full, &fit.natural)
+            Fitted::from_natural(&full, &fit.natural, Some(fit.projections))
         }
     }
 }
@@ -273,10 +328,12 @@ pub fn outcome(
 ) -> Result<Outcome, ReproduceError> {
     let found = metrics::accuracy(truth, &fitted.components)?;
     let naive = metrics::accuracy(truth, &fitted.naive)?;
+    let published = metrics::published(&truth::published(data), &fitted.components)?;
     Ok(Outcome {
         seed,
         method,
-        published_f: metrics::published(&truth::published(data), &fitted.components)?.f_norm,
+        published_f: published.f_norm,
+        published_kl: published.kl.abs(),
         f_mean: found.f_mean,
         f_cov: found.f_cov,
         kl: found.kl_truth_fit,
@@ -285,6 +342,14 @@ pub fn outcome(
         covered: metrics::covered(&data.means, &fitted.components, 0.95)?,
         projections: fitted.projections,
     })
+}
+
+/// The first seeds from 60, the paper's own, that the published generator accepts.
+#[must_use]
+pub fn seeds(sets: usize, components: usize, dimension: usize) -> Vec<u32> {
+    // What it refuses are means, which come before the records.
+    let accepted = |&seed: &u32| mixture::paper_data(seed, 1, components, dimension).is_ok();
+    (60..u32::MAX / 10).filter(accepted).take(sets).collect()
 }
 
 impl Table1 {
@@ -330,5 +395,78 @@ impl Table1 {
             })
             .collect();
         Ok(sets?.concat())
+    }
+    /// A row for each method: the quartiles over data sets of each of the [`FIGURES`]. For the share of means that are
+    /// covered, the mean is added, as its quartiles say little. Projections are left empty where they are not counted.
+    ///
+    /// # Errors
+    /// [`TableError`] if there are no outcomes of a method.
+    pub fn summary(&self, outcomes: &[Outcome]) -> Result<Table, TableError> {
+        let mut names = vec!["method".to_string()];
+        for (name, _) in FIGURES {
+            names.extend([name.to_string(), format!("{name}_lower"), format!("{name}_upper")]);
+        }
+        names.extend(["covered_mean", "projections"].map(str::to_string));
+        let mut table = Table::new(&names.iter().map(String::as_str).collect::<Vec<_>>());
+        for method in self.methods() {
+            let mut row: Vec<Cell> = vec![method.to_string().as_str().into()];
+            for (_, figure) in FIGURES {
+                let Quartiles { lower, median, upper } = Quartiles::of(&values(outcomes, method, figure))?;
+                row.extend([median.into(), lower.into(), upper.into()]);
+            }
+            row.push(mean(&values(outcomes, method, |o| o.covered)).into());
+            row.push(projections(outcomes, method)?.map_or("".into(), Cell::from));
+            table.push(row)?;
+        }
+        Ok(table)
+    }
+}
+
+/// A figure of all outcomes of a method.
+#[must_use]
+pub fn values(outcomes: &[Outcome], method: Method, figure: fn(&Outcome) -> f64) -> Vec<f64> {
+    outcomes.iter().filter(|outcome| outcome.method == method).map(figure).collect()
+}
+
+/// The median of how often a method had to be moved back into its domain, if it counts that.
+///
+/// # Errors
+/// [`TableError`] if there are no outcomes of the method.
+pub fn projections(outcomes: &[Outcome], method: Method) -> Result<Option<f64>, TableError> {
+    let of_method = outcomes.iter().filter(|outcome| outcome.method == method);
+    let counts: Option<Vec<f64>> = of_method.map(|outcome| outcome.projections.map(|n| n as f64)).collect();
+    counts.map(|counts| Quartiles::of(&counts).map(|quartiles| quartiles.median)).transpose()
+}
+
+/// The arithmetic mean.
+#[must_use]
+pub fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_table_has_all_rows_and_figures() {
+        let table = Table1 {
+            seeds: seeds(1, 2, 2),
+            records: 60,
+            components: 2,
+            dimension: 2,
+            delta: 1e-5,
+            epsilons: vec![5.0],
+            printed_passes: Some(1),
+            nuts: false,
+        };
+        assert_eq!(table.seeds, [60]);
+        let outcomes = table.run(|_| ()).unwrap();
+        assert_eq!(outcomes.len(), table.methods().len());
+        let summary = table.summary(&outcomes).unwrap();
+        assert_eq!(summary.rows().len(), 6);
+        assert_eq!(summary.columns().len(), 3 + 3 * FIGURES.len());
+        let infinite = Outcome { kl: f64::INFINITY, ..outcomes[0] };
+        assert_eq!(serde_json::to_value(infinite).unwrap()["kl"], "inf");
     }
 }

@@ -1,4 +1,6 @@
-use crate::{json, reticent, stdout};
+use std::process::Command;
+
+use crate::{json, refused, reticent, stdout};
 
 #[test]
 fn fixed_size_batches() {
@@ -98,14 +100,7 @@ fn bad_input_is_one_sentence_and_a_hint() {
             "pld",
         ),
     ] {
-        let output = reticent(&arguments);
-        let error = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{arguments}: {error}");
-        assert!(output.stdout.is_empty(), "{arguments}");
-        let lines: Vec<&str> = error.lines().collect();
-        assert_eq!(lines.len(), 2, "{arguments}: {error}");
-        assert!(lines[0].starts_with("error: ") && lines[0].contains(word), "{arguments}: {error}");
-        assert!(lines[1].starts_with("hint: "), "{arguments}: {error}");
+        refused(&arguments, word);
     }
 }
 
@@ -117,15 +112,33 @@ fn unknown_words_are_usage_errors() {
     }
 }
 
-/// The example at the end of each help text runs.
+/// The example at the end of each help text runs, wherever its files go.
 #[test]
 fn examples_in_help_work() {
-    for command in ["account", "calibrate"] {
+    let folder = tempfile::tempdir().unwrap();
+    let mut commands = vec![
+        "account",
+        "calibrate",
+        "plan mixture",
+        "reproduce table1",
+        "reproduce fig1",
+        "reproduce coverage",
+    ];
+    if cfg!(target_os = "linux") {
+        commands.push("reproduce memory");
+    }
+    for command in commands {
         let help = stdout(&format!("{command} --help"));
         let example =
             help.lines().rev().find(|line| line.trim_start().starts_with("reticent ")).expect("an example");
-        let output = stdout(example.trim().strip_prefix("reticent ").unwrap());
-        assert!(!output.is_empty());
+        let arguments = example.split_whitespace().skip(1);
+        let output = Command::new(env!("CARGO_BIN_EXE_reticent"))
+            .args(arguments)
+            .current_dir(folder.path())
+            .output()
+            .expect("it runs");
+        assert!(output.status.success(), "{example}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(!output.stdout.is_empty() && output.stderr.is_empty(), "{example}");
     }
 }
 
@@ -152,12 +165,5 @@ fn demo_prints_a_receipt() {
 #[cfg(unix)]
 #[test]
 fn a_closed_pipe_is_fine() {
-    use std::process::{Command, Stdio};
-    let mut child = Command::new(env!("CARGO_BIN_EXE_reticent"))
-        .arg("demo")
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("it runs");
-    drop(child.stdout.take());
-    assert!(child.wait().expect("it ends").success());
+    crate::closed_pipe("demo");
 }

@@ -2,8 +2,10 @@
 
 mod account;
 mod ledger;
+mod plan;
+mod reproduce;
 
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 /// Runs `reticent` with these arguments.
 fn reticent(arguments: &str) -> Output {
@@ -15,6 +17,30 @@ fn stdout(arguments: &str) -> String {
     assert!(output.status.success(), "{arguments}: {}", String::from_utf8_lossy(&output.stderr));
     assert!(output.stderr.is_empty(), "{arguments}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("output is UTF-8")
+}
+
+/// Bad usage is one sentence with this word in it, and a hint.
+#[track_caller]
+fn refused(arguments: &str, word: &str) {
+    let output = reticent(arguments);
+    let error = String::from_utf8(output.stderr).expect("errors are UTF-8");
+    assert_eq!(output.status.code(), Some(2), "{arguments}: {error}");
+    assert!(output.stdout.is_empty(), "{arguments}");
+    let lines: Vec<&str> = error.lines().collect();
+    assert_eq!(lines.len(), 2, "{arguments}: {error}");
+    assert!(lines[0].starts_with("error: ") && lines[0].contains(word), "{arguments}: {error}");
+    assert!(lines[1].starts_with("hint: "), "{arguments}: {error}");
+}
+
+/// A reader that goes away at once is no failure.
+fn closed_pipe(arguments: &str) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_reticent"))
+        .args(arguments.split_whitespace())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    drop(child.stdout.take());
+    assert!(child.wait().expect("it ends").success());
 }
 
 fn json(arguments: &str) -> serde_json::Value {

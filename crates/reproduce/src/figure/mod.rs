@@ -3,8 +3,11 @@
 //! Each panel shows the first two coordinates: the records coloured by component, and for each component three rings
 //! of 98 %. The thin one holds records, `N(m_j, V_j + s^2 I)`. The black one is the posterior `N(m_j, V_j)` of the
 //! mean, the ring the paper draws; with a thousand records it is small. The dashed one is that posterior with the
-//! uncertainty from the privacy noise included. The records are plotted as they are: draw simulated data only.
+//! uncertainty from the privacy noise included. Close-ups below the panel show the latter two about the true mean of each
+//! component. The records are plotted as they are: draw simulated data only.
 
+mod closeup;
+mod lines;
 mod page;
 mod view;
 
@@ -12,6 +15,8 @@ use std::fmt::Write as _;
 
 use thiserror::Error;
 
+use closeup::Closeup;
+pub use lines::{Series, log_log};
 pub use page::html;
 use view::View;
 
@@ -75,6 +80,19 @@ impl Panel {
         Self { title: title.to_string(), labels, components: components.to_vec(), with_noise: None }
     }
 
+    /// A private fit, with and without the uncertainty from the privacy noise. Both have the same components in the same
+    /// order; the rest is as for [`fit`](Self::fit).
+    pub fn private(
+        title: &str,
+        data: &Mixture,
+        truth: &[Moments],
+        fit: &[Moments],
+        with_noise: &[Moments],
+    ) -> Result<Self, FigureError> {
+        let noisy = pairing(truth, with_noise)?.into_iter().map(|j| with_noise[j].clone()).collect();
+        Ok(Self { with_noise: Some(noisy), ..Self::fit(title, data, truth, fit)? })
+    }
+
     /// A fit: its components put in the order of the truth, each record given to its most probable component.
     pub fn fit(title: &str, data: &Mixture, truth: &[Moments], fit: &[Moments]) -> Result<Self, FigureError> {
         let components: Vec<_> = pairing(truth, fit)?.into_iter().map(|j| fit[j].clone()).collect();
@@ -131,13 +149,14 @@ pub fn svg(data: &Mixture, panels: &[Panel], columns: usize) -> Result<String, F
     }
 
     let view = View::of(data);
+    let closeup = Closeup::of(data, panels);
     let columns = columns.min(panels.len());
     let rows = panels.len().div_ceil(columns);
-    let (cell_width, cell_height) = (LEFT + PANEL_WIDTH + GAP, TOP + view.height + BOTTOM);
+    let (cell_width, cell_height) = (LEFT + PANEL_WIDTH + GAP, TOP + view.height + BOTTOM + closeup.height());
     let width = cell_width * columns as f64;
     let with_noise = panels.iter().any(|panel| panel.with_noise.is_some());
     let components = panels.iter().map(|panel| panel.components.len()).max().unwrap_or(0);
-    let (legend, legend_height) = legend(components, with_noise, width);
+    let (legend, legend_height) = legend(components, with_noise, closeup.half, width);
     let height = cell_height * rows as f64 + legend_height;
 
     let mut svg = format!(
@@ -154,6 +173,9 @@ pub fn svg(data: &Mixture, panels: &[Panel], columns: usize) -> Result<String, F
         view::text(&mut svg, PANEL_WIDTH / 2.0, -10.0, style, &escape(&panel.title));
         view.axes(&mut svg, first_column, last_row);
         view.contents(&mut svg, data, panel);
+        let _ = writeln!(svg, "<g transform=\"translate(0 {:.1})\">", view.height + BOTTOM);
+        closeup.draw(&mut svg, data, panel);
+        svg.push_str("</g>\n");
         svg.push_str("</g>\n");
     }
     let _ = writeln!(svg, "<g transform=\"translate(0 {:.1})\">\n{legend}</g>", cell_height * rows as f64);
@@ -163,17 +185,17 @@ pub fn svg(data: &Mixture, panels: &[Panel], columns: usize) -> Result<String, F
 
 /// Drawn in the colour of the component.
 const RECORDS: &str = "stroke-width=\"1.2\"";
-const POSTERIOR: &str = "stroke=\"#000\" stroke-width=\"1.8\"";
-const WITH_NOISE: &str = "stroke=\"#000\" stroke-width=\"1.4\" stroke-dasharray=\"5 3\"";
+const POSTERIOR: &str = "stroke=\"#000\" stroke-width=\"1.4\"";
+const WITH_NOISE: &str = "stroke=\"#000\" stroke-width=\"1.2\" stroke-dasharray=\"4 2.5\"";
 /// Under the black rings, so that they stand out from the records.
-const HALO: &str = "stroke=\"#fff\" stroke-width=\"4\" opacity=\".85\"";
+const HALO: &str = "stroke=\"#fff\" stroke-width=\"3\" opacity=\".8\"";
 
 fn colour(component: usize) -> &'static str {
     PALETTE[component % PALETTE.len()]
 }
 
 /// The legend and its height: components, then rings; entries that do not fit go on the next row.
-fn legend(components: usize, with_noise: bool, width: f64) -> (String, f64) {
+fn legend(components: usize, with_noise: bool, half: f64, width: f64) -> (String, f64) {
     let dot = |j: usize| format!("<circle cx=\"9\" r=\"4\" fill=\"{}\"/>", colour(j));
     let ring = |style: &str| format!("<ellipse cx=\"9\" rx=\"9\" ry=\"6\" fill=\"none\" {style}/>");
     let dots: Vec<_> = (0..components).map(|j| (dot(j), format!("component {}", j + 1))).collect();
@@ -184,6 +206,9 @@ fn legend(components: usize, with_noise: bool, width: f64) -> (String, f64) {
     if with_noise {
         rings.push((ring(WITH_NOISE), "98 % posterior of the mean, privacy noise included".to_string()));
     }
+    let square = "<rect x=\"1\" y=\"-8\" width=\"16\" height=\"16\" fill=\"none\" stroke=\"#888\"/>";
+    let cross = closeup::cross(9.0, 0.0);
+    rings.push((format!("{square}{cross}"), format!("close-up: \u{b1}{half} about the true mean")));
     let mut legend = String::new();
     let mut y = -0.25 * LEGEND_ROW;
     for entries in [dots, rings] {
@@ -226,8 +251,8 @@ mod tests {
         fit.with_noise = Some(exact.clone());
         let figure = svg(&data, &[Panel::truth("truth", &data, &exact), fit], 2).unwrap();
         assert_eq!(figure.matches("h0").count(), 2 * 200);
-        // Per component thin, halo and black, then halo and dashes; three in the legend.
-        assert_eq!(figure.matches("<ellipse").count(), 2 * 4 * 3 + 4 * 2 + 3);
+        // Per component thin, halo and black, then halo and dashes; black and dashed ones in close-ups; three in the legend.
+        assert_eq!(figure.matches("<ellipse").count(), 2 * 4 * 3 + 4 * 2 + 2 * 4 + 4 + 3);
         assert!(figure.contains("DP-SEP, \u{3b5} &lt; 1"));
         assert!(!figure.contains("NaN") && !figure.contains("inf"));
     }

@@ -10,10 +10,10 @@ use crate::mixture::Mixture;
 
 /// The window onto the plane that all panels share: one unit is as long down as across.
 pub(super) struct View {
-    left: f64,
-    top: f64,
+    pub(super) left: f64,
+    pub(super) top: f64,
     /// Pixels per unit.
-    scale: f64,
+    pub(super) scale: f64,
     /// Height in pixels; the width is [`PANEL_WIDTH`].
     pub(super) height: f64,
 }
@@ -86,7 +86,7 @@ impl View {
             for (x, _) in data.records().zip(&panel.labels).filter(|&(_, &label)| label == j) {
                 let _ = write!(dots, "M{:.1} {:.1}h0", self.x(x[0]), self.y(x[1]));
             }
-            let style = "stroke-width=\"2.6\" stroke-linecap=\"round\" opacity=\".6\"";
+            let style = "stroke-width=\"2.4\" stroke-linecap=\"round\" opacity=\".5\"";
             let _ = writeln!(svg, "<path d=\"{dots}\" stroke=\"{}\" {style}/>", colour(j));
         }
         for (j, component) in panel.components.iter().enumerate() {
@@ -109,7 +109,7 @@ impl View {
     }
 
     /// The ellipse that holds 98 % of the first two coordinates. Nothing if it is not an ellipse.
-    fn ring(&self, svg: &mut String, component: &Moments, style: &str) {
+    pub(super) fn ring(&self, svg: &mut String, component: &Moments, style: &str) {
         let d = component.mean.len();
         let (a, b, c) = (component.covariance[0], component.covariance[1], component.covariance[d + 1]);
         let (middle, spread) = (0.5 * (a + c), (0.25 * (a - c) * (a - c) + b * b).sqrt());
@@ -151,12 +151,12 @@ pub(super) fn text(svg: &mut String, x: f64, y: f64, style: &str, content: &str)
     let _ = writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" {style}>{content}</text>");
 }
 
-fn is_finite(component: &Moments) -> bool {
+pub(super) fn is_finite(component: &Moments) -> bool {
     component.mean.iter().chain(&component.covariance).all(|v| v.is_finite())
 }
 
 /// The 98 % quantile of chi-square with two degrees of freedom, whose distribution function is `1 - exp(-q/2)`.
-fn ring_quantile() -> f64 {
+pub(super) fn ring_quantile() -> f64 {
     -2.0 * 0.02_f64.ln()
 }
 

@@ -1,0 +1,89 @@
+//! `reticent reproduce`
+//!
+//! Everything here is about simulated data, and its noise has fixed seeds: it shows what methods do and protects nobody.
+
+mod coverage;
+mod fig1;
+mod memory;
+mod table1;
+
+use std::path::Path;
+
+use clap::Subcommand;
+use reticent_reproduce::table1::ReproduceError;
+
+use crate::output::{Failure, json, write};
+
+/// Published experiments again, on simulated data.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    experiment: Experiment,
+}
+
+#[derive(Subcommand)]
+enum Experiment {
+    /// How far posteriors of a mixture are from the truth, at several budgets.
+    Table1(table1::Args),
+    /// The posteriors of one data set as a picture, with a page around it.
+    Fig1(fig1::Args),
+    /// How often private regions hold the truth.
+    Coverage(coverage::Args),
+    /// How much memory SEP and EP need as records grow (only on Linux).
+    Memory(memory::Args),
+    /// One measurement for `memory`.
+    #[command(hide = true)]
+    MemoryOf(memory::OneArgs),
+}
+
+pub(crate) fn run(args: &Args) -> Result<String, Failure> {
+    match &args.experiment {
+        Experiment::Table1(args) => table1::run(args),
+        Experiment::Fig1(args) => fig1::run(args),
+        Experiment::Coverage(args) => coverage::run(args),
+        Experiment::Memory(args) => memory::run(args),
+        Experiment::MemoryOf(args) => memory::one(args),
+    }
+}
+
+impl From<ReproduceError> for Failure {
+    fn from(error: ReproduceError) -> Self {
+        Self::from_error(&error, "see --help for what each option means")
+    }
+}
+
+/// Refuses what is not a budget, before hours of work.
+fn check_budgets(epsilons: &[f64], delta: f64) -> Result<(), Failure> {
+    if let Some(epsilon) = epsilons.iter().find(|epsilon| !(**epsilon > 0.0 && epsilon.is_finite())) {
+        return Err(Failure::usage(
+            format!("epsilon must be positive and finite, not {epsilon}"),
+            "use a number such as 1",
+        ));
+    }
+    if !(delta > 0.0 && delta < 1.0) {
+        let hint = "delta is a small probability, well below 1/N, such as 1e-5";
+        return Err(Failure::usage(format!("delta must be in (0, 1), not {delta}"), hint));
+    }
+    Ok(())
+}
+
+/// Refuses a number below the least that makes sense.
+fn check_least(option: &str, number: usize, least: usize) -> Result<(), Failure> {
+    if number < least {
+        let message = format!("{option} must be at least {least}, not {number}");
+        return Err(Failure::usage(message, format!("use {option} {least} or more")));
+    }
+    Ok(())
+}
+
+/// The files of an experiment, if there is a folder for them.
+fn write_all(
+    folder: Option<&Path>,
+    name: &str,
+    csv: &str,
+    document: &serde_json::Value,
+) -> Result<(), Failure> {
+    let Some(folder) = folder else { return Ok(()) };
+    write(folder, &format!("{name}.csv"), csv)?;
+    write(folder, &format!("{name}.json"), &json(document))
+}
