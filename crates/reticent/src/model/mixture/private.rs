@@ -51,6 +51,8 @@ pub enum StartPlan {
         restarts: usize,
         /// More than 1 widens what it says.
         temper: f64,
+        /// The share of the prior's variance to add to what it says, if it is too noisy to be believed.
+        doubt: f64,
     },
     /// At public points, known to be about this near to the means.
     Public {
@@ -115,6 +117,9 @@ const STEPS: u64 = 8;
 const FREQUENCIES: usize = 200;
 /// How many deviations of the noise a component of the sketch should stand out by.
 const STANDS_OUT: f64 = 12.0;
+/// From how many on a sketch is believed, and up to how many the largest peak may well be noise.
+const BELIEVED: f64 = 8.0;
+const NOISE: f64 = 4.0;
 /// The scale of responsibilities beside pulls.
 const COUNT_SCALE: f64 = 0.1;
 
@@ -138,12 +143,14 @@ impl MixturePlan {
         let wanted = (STANDS_OUT * ends / (mu * peak)).powi(2);
         let share = wanted.clamp(0.02, 0.95);
         let enough = wanted <= 0.95;
+        let stands_out = STANDS_OUT * (share / wanted).sqrt();
         let start = StartPlan::Sketch {
             frequencies: FREQUENCIES,
             scale,
             noise_multiplier: 1.0 / (mu * share.sqrt()),
-            restarts: if enough { 30 } else { 150 },
+            restarts: if enough { 30 } else { 60 },
             temper: if enough { 1.0 } else { 2.0 },
+            doubt: ((BELIEVED - stands_out) / (BELIEVED - NOISE)).clamp(0.0, 1.0),
         };
         let mut plan = Self {
             records,
@@ -164,7 +171,7 @@ impl MixturePlan {
             why: vec![format!(
                 "{:.0} % of the budget for a sketch in which a component stands out by {:.1} deviations of the noise{}",
                 100.0 * share,
-                STANDS_OUT * (share / wanted).sqrt(),
+                stands_out,
                 if enough { "" } else { ": too little to be sure of the modes, so the result will be wide" },
             )],
         };
@@ -248,9 +255,10 @@ impl MixturePlan {
             return Err(FitError::OtherModel("one public point for each component"));
         }
         let start_is_positive = match self.start {
-            StartPlan::Sketch { frequencies, scale, temper, .. } => {
-                frequencies > 0 && scale > 0.0 && temper > 0.0
+            StartPlan::Sketch { frequencies, scale, temper, doubt, .. } => {
+                frequencies > 0 && scale > 0.0 && temper > 0.0 && doubt >= 0.0
             }
+
             StartPlan::Public { sd, .. } => sd > 0.0,
         };
         let sites = &self.sites;
@@ -326,18 +334,17 @@ impl MixturePlan {
         let noise_variance = known_noise(model)?;
         let (j, d, n) = (self.components, self.dimension, self.records as f64);
         let start = match (&self.start, sketch) {
-            (StartPlan::Sketch { frequencies, scale, restarts, temper, .. }, Some(id)) => {
+            (StartPlan::Sketch { frequencies, scale, restarts, temper, doubt, .. }, Some(id)) => {
                 let prior_means: Vec<Vec<f64>> = (0..j).map(|k| model.prior_mean(k)).collect();
                 let centre: Vec<f64> =
                     (0..d).map(|i| prior_means.iter().map(|mean| mean[i]).sum::<f64>() / j as f64).collect();
                 let spread = 1.0 / model.prior_precision;
                 let sketch = Sketch::new(j, n, noise_variance, centre, spread, *frequencies, *scale);
                 let released = wall.sum(id, &sketch)?;
-                sketch.fit(
-                    &released.values,
-                    released.noise_sd[0],
-                    Effort { restarts: *restarts, temper: *temper },
-                )
+                let effort = Effort { restarts: *restarts, temper: *temper };
+                let mut start = sketch.fit(&released.values, released.noise_sd[0], effort);
+                (0..j * d).for_each(|u| start.covariance[u * (j * d + 1)] += doubt * spread);
+                start
             }
             (StartPlan::Public { means, sd }, _) => {
                 let size = j * d;

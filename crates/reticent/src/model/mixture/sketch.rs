@@ -26,6 +26,9 @@ pub(super) struct Start {
     pub covariance: Vec<f64>,
 }
 
+/// Steps of mean shift from each candidate.
+const CLIMB: usize = 7;
+
 /// The public part of a sketch, and the model that it is fitted with.
 pub(super) struct Sketch {
     pub components: usize,
@@ -35,6 +38,8 @@ pub(super) struct Sketch {
     /// The mean and the variance of where means may be.
     pub centre: Vec<f64>,
     pub spread: f64,
+    /// What distances it resolves, $h$.
+    scale: f64,
     /// $w_i$, one after the other.
     frequencies: Vec<f64>,
     /// $e^{-s^2 |w_i|^2/2} N/(J\sqrt m)$.
@@ -84,7 +89,17 @@ impl Sketch {
         let each = records / components as f64 / (frequencies as f64).sqrt();
         let amplitudes =
             w.chunks_exact(dimension).map(|w| each * (-0.5 * noise_variance * dot(w, w)).exp()).collect();
-        Self { components, dimension, records, noise_variance, centre, spread, frequencies: w, amplitudes }
+        Self {
+            components,
+            dimension,
+            records,
+            noise_variance,
+            centre,
+            spread,
+            scale,
+            frequencies: w,
+            amplitudes,
+        }
     }
 
     /// Fits the means to a released sum with noise of this standard deviation.
@@ -216,21 +231,32 @@ impl Fit<'_> {
                 left[1] -= a * sin;
             }
         }
+        // The strength at a place is a density estimate of what is left, with a kernel of this variance; mean shift climbs it.
+        let kernel = self.sketch.scale * self.sketch.scale + self.sketch.noise_variance;
         let mut best = (f64::NEG_INFINITY, Vec::new());
         for _ in 0..number {
-            let place: Vec<f64> = self
+            let mut place: Vec<f64> = self
                 .sketch
                 .centre
                 .iter()
                 .map(|c| c + 0.7 * self.sketch.spread.sqrt() * normal(rng))
                 .collect();
-            let mut strength = 0.0;
-            for ((w, a), left) in frequencies.chunks_exact(*d).zip(amplitudes).zip(&left) {
-                let (sin, cos) = dot(w, &place).sin_cos();
-                strength += a * (left[0] * cos + left[1] * sin);
-            }
-            if strength > best.0 {
-                best = (strength, place);
+            for _ in 0..CLIMB {
+                let (mut strength, mut slope) = (0.0, vec![0.0; *d]);
+                for ((w, a), left) in frequencies.chunks_exact(*d).zip(amplitudes).zip(&left) {
+                    let (sin, cos) = dot(w, &place).sin_cos();
+                    strength += a * (left[0] * cos + left[1] * sin);
+                    let by = a * (left[1] * cos - left[0] * sin);
+                    slope.iter_mut().zip(w).for_each(|(slope, w)| *slope += by * w);
+                }
+                if strength > best.0 {
+                    best = (strength, place.clone());
+                }
+                // Where noise has made the estimate less than nothing, no further than a kernel away.
+                let length = dot(&slope, &slope).sqrt();
+                let by = (kernel / strength.max(f64::MIN_POSITIVE))
+                    .min(kernel.sqrt() / length.max(f64::MIN_POSITIVE));
+                place.iter_mut().zip(&slope).for_each(|(x, slope)| *x += by * slope);
             }
         }
         best.1
