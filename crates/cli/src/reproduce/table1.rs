@@ -128,9 +128,10 @@ fn header(args: &Args, experiment: &Table1) -> String {
     );
     if experiment.printed_passes.is_some() {
         text.push_str(&format!(
-            "true epsilon      the printed algorithm, {} passes, with the noise that its own step and sampler need for that\n                  \
+            "true epsilon      the printed algorithm, {} pass{}, with the noise that its own step and sampler need for that\n                  \
              epsilon, by our accountant\n",
-            args.printed_passes
+            args.printed_passes,
+            if args.printed_passes == 1 { "" } else { "es" },
         ));
     }
     text.push('\n');
