@@ -103,10 +103,8 @@ impl Coverage {
                 let mut rng = ChaCha8Rng::seed_from_u64(set);
                 let data = simulate(&mut rng, &self.simulation)?;
                 let points = self.points(&data, &mut rng);
-                let found = self.cases().enumerate().map(|(k, (epsilon, start))| {
-                    // Each fit has noise of its own.
-                    let seed = set << 16 | k as u64;
-                    let posterior = self.fit(&data, epsilon, start, &points, seed)?;
+                let found = self.cases().map(|(epsilon, start)| {
+                    let posterior = self.fit(&data, epsilon, start, &points)?;
                     self.compare(&data, &posterior)
                 });
                 let found = found.collect();
@@ -149,7 +147,6 @@ impl Coverage {
         epsilon: f64,
         start: Start,
         points: &[Vec<f64>],
-        seed: u64,
     ) -> Result<MixturePosterior, ReproduceError> {
         let n = data.labels.len();
         let model = model(data, Covariance::Full)?;
@@ -159,7 +156,7 @@ impl Coverage {
             Start::Points => MixturePlan::from_points(&model, n, &privacy, points.to_vec(), self.point_sd)?,
         };
         let records = Records::new(data.x.clone(), data.dimension())?;
-        let source = NoiseSource::insecure_from_seed(seed);
+        let source = NoiseSource::from_os()?;
         Ok(plan.fit(&model, records, source, &privacy, Box::new(Unlimited))?.0)
     }
 

@@ -60,7 +60,7 @@ pub fn work(engine: Engine, records: usize) -> Result<(), ReproduceError> {
                 noise_multiplier: 10.0,
                 steps: STEPS,
             })?;
-            let source = NoiseSource::insecure_from_seed(1);
+            let source = NoiseSource::from_os()?;
             let rows = Records::new(values, DIMENSION)?;
             let mut wall = Wall::new(rows, source, plan, &privacy, Box::new(Unlimited))?;
             let (coordinates, damping) = (Coordinates::Factor, Damping::Step(1.0));

@@ -58,7 +58,7 @@ pub enum Method {
         /// At this epsilon.
         epsilon: f64,
     },
-    /// SEP without privacy, from where ours ended.
+    /// SEP without privacy, from where a run of ours ended.
     SepSameStart {
         /// At this epsilon.
         epsilon: f64,
@@ -73,7 +73,7 @@ impl std::fmt::Display for Method {
             Self::PrintedSep => f.write_str("SEP, printed step"),
             Self::Printed { epsilon } => write!(f, "printed DP-SEP, true epsilon {epsilon}"),
             Self::DpSep { epsilon } => write!(f, "DP-SEP, epsilon {epsilon}"),
-            Self::SepSameStart { epsilon } => write!(f, "SEP from the start of DP-SEP {epsilon}"),
+            Self::SepSameStart { epsilon } => write!(f, "SEP from where DP-SEP {epsilon} ended"),
         }
     }
 }
@@ -222,7 +222,7 @@ pub fn model(data: &mixture::Mixture, covariance: Covariance) -> Result<Mixture,
     Ok(Mixture::new(&data.prior_means, data.prior_variance, covariance, noise, Weights::Uniform)?)
 }
 
-/// Runs a method on a data set. Noise has a fixed seed: the records are simulated, and runs can be repeated.
+/// Runs a method on a data set, with noise from the operating system.
 ///
 /// # Errors
 /// What the library refuses.
@@ -231,12 +231,11 @@ pub fn run(
     method: Method,
     delta: f64,
     passes: u64,
-    seed: u64,
 ) -> Result<Fitted, ReproduceError> {
     let (n, d) = (data.labels.len(), data.dimension());
     let full = model(data, Covariance::Full)?;
     let records = || Records::new(data.x.clone(), d);
-    let source = NoiseSource::insecure_from_seed(seed);
+    let source = NoiseSource::from_os()?;
     let zeros = vec![0.0; full.width()];
     let privacy =
         |epsilon| Privacy::new(epsilon, delta, Adjacency::ReplaceOne).map(Privacy::allow_large_delta);
@@ -302,7 +301,7 @@ pub fn run(
             Ok(Fitted::new(&posterior, None))
         }
         Method::SepSameStart { epsilon } => {
-            let start = run(data, Method::DpSep { epsilon }, delta, passes, seed)?;
+            let start = run(data, Method::DpSep { epsilon }, delta, passes)?;
             let means: Vec<Vec<f64>> = start.components.into_iter().map(|c| c.mean).collect();
             let steps = 60;
             let (mut wall, id) = wall(Sampler::Full, steps, None, source)?;
@@ -386,7 +385,7 @@ impl Table1 {
                     .into_iter()
                     .map(|method| {
                         let passes = self.printed_passes.unwrap_or(0);
-                        let fitted = run(&data, method, self.delta, passes, u64::from(seed))?;
+                        let fitted = run(&data, method, self.delta, passes)?;
                         outcome(&data, &truth, &fitted, seed, method)
                     })
                     .collect();

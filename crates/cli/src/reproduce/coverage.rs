@@ -62,7 +62,7 @@ pub(super) fn run(args: &Args) -> Result<String, Failure> {
     drop(progress);
     let document = json!({
         "private": false,
-        "why_not_private": "simulated data and noise from fixed seeds",
+        "why_not_private": "the data are simulated, and compared with the truth",
         "settings": {
             "sets": args.sets,
             "records": SIMULATION.records,
@@ -88,7 +88,7 @@ fn header(args: &Args, experiment: &Coverage) -> String {
     format!(
         "How often regions of {} % hold the true mean of their component: {} data sets with means at least {} apart,\n\
          {} records in {} dimensions from {} components, noise sd {}; delta {:e}, replace-one adjacency\n\
-         NOT PRIVATE: simulated data, and noise from fixed seeds so that runs can be repeated.\n\n\
+         The data are simulated; the noise is fresh, so figures vary a little from run to run.\n\n\
          sketch        the fit finds the components from a private sketch\n\
          points        the fit starts at public points, each coordinate within sd {} of the truth\n\
          noise-aware   regions include the uncertainty from the privacy noise; naive ones do not\n\

@@ -66,7 +66,7 @@ pub(super) fn run(args: &Args) -> Result<String, Failure> {
     let methods: Vec<Method> = [Method::Ep, Method::Sep].into_iter().chain(private).collect();
     let progress = Progress::new("methods", methods.len());
     for (done, &method) in methods.iter().enumerate() {
-        let fitted = fit(&data, method, args.delta, 0, u64::from(args.seed))?;
+        let fitted = fit(&data, method, args.delta, 0)?;
         let panel = match method {
             Method::DpSep { epsilon } => {
                 let title = format!("DP-SEP, \u{3b5} = {epsilon}");
@@ -96,7 +96,7 @@ pub(super) fn run(args: &Args) -> Result<String, Failure> {
         "The posterior of the means of a mixture: {} records in {} dimensions from {} components, the published generator \
          with seed {}. Each panel shows the first two coordinates, the close-ups below it where each mean is. The private \
          fits are at delta {:e}; what they report is the dashed ring. The table compares each fit with the exact posterior \
-         given the true labels. NOT PRIVATE: simulated data, and noise from a fixed seed.",
+         given the true labels. The data are simulated; the noise is fresh.",
         args.records, args.dimension, args.components, args.seed, args.delta
     );
     write(&args.out, "fig1.svg", &figure)?;
@@ -108,7 +108,7 @@ pub(super) fn run(args: &Args) -> Result<String, Failure> {
     let folder = args.out.display();
     Ok(format!(
         "Posteriors of the means of a mixture, compared with the exact one given the true labels (data set {})\n\
-         NOT PRIVATE: simulated data, and noise from a fixed seed so that runs can be repeated.\n\n\
+         The data are simulated; the noise is fresh, so figures vary a little from run to run.\n\n\
          {}\nwritten: fig1.svg and fig1.html in {folder}\n",
         args.seed,
         table.to_text()

@@ -1,6 +1,6 @@
 //! `reticent reproduce`
 //!
-//! Everything here is about simulated data, and its noise has fixed seeds: it shows what methods do and protects nobody.
+//! Everything here is about simulated data: it shows what methods do, and protects nobody.
 
 mod coverage;
 mod fig1;

@@ -84,7 +84,7 @@ pub(super) fn run(args: &Args) -> Result<String, Failure> {
     let summary = experiment.summary(&outcomes).map_err(ReproduceError::from)?;
     let document = json!({
         "private": false,
-        "why_not_private": "simulated data and noise from fixed seeds",
+        "why_not_private": "the data are simulated, and compared with the truth",
         "settings": {
             "seeds": experiment.seeds,
             "records": args.records,
@@ -115,7 +115,7 @@ fn header(args: &Args, experiment: &Table1) -> String {
     let mut text = format!(
         "Posteriors of the means of a mixture, compared with {truth}\n\
          {} records in {} dimensions from {} components; medians [quartiles] over {} data sets (seeds {first} to {last}); delta {:e}\n\
-         NOT PRIVATE: simulated data, and noise from fixed seeds so that runs can be repeated.\n\n\
+         The data are simulated; the noise is fresh, so figures vary a little from run to run.\n\n\
          paper F, KL       what the public code behind the paper's Table 1 calls F-norm and KL, against its own truth: squared\n                  \
          errors, and the size of a KL that lacks its trace\n\
          F mean, F cov     Frobenius norms of the errors of all means and of all covariances\n\
