@@ -6,8 +6,8 @@
 //!   [`Privacy`](budget::Privacy) asked for, and reserved in a [`Ledger`](budget::Ledger) before the first release.
 //! - A [`Receipt`](receipt::Receipt) says what was spent, on what, and under which assumptions.
 //!
-//! - A [model](model) says what one record tells about the parameters, in an exponential [family](family); an
-//!   [engine](engine) turns released sums into a posterior, and knows the covariance of the noise in it.
+//! - A [model] says what one record tells about the parameters, in an exponential [family]; an
+//!   [engine] turns released sums into a posterior, and knows the covariance of the noise in it.
 //!
 //! All inference is done on what was released, so it cannot cost more privacy, however clever or wrong it is.
 //!
