@@ -73,7 +73,14 @@ pub struct Drawn {
 /// # Privacy
 /// Whatever the queries are, and however each depends on the releases before, everything that comes out together
 /// costs at most what was reserved. Each release is charged before a record is read. Attacked by the tests of the
-/// parts, and by `nothing_is_released_beyond_the_plan` and `the_ledger_comes_before_the_release`.
+/// parts, and by `nothing_is_released_beyond_the_plan` and `the_ledger_comes_before_the_release`. It does not give its
+/// records back:
+///
+/// ```compile_fail,E0616
+/// fn look(wall: reticent::wall::Wall) -> reticent::wall::Records {
+///     wall.records
+/// }
+/// ```
 pub struct Wall {
     records: Records,
     source: NoiseSource,
