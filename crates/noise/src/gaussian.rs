@@ -126,11 +126,14 @@ impl Gaussian<'_> {
         while !out.is_empty() {
             let draws = self.0.take(out.len());
             let (now, later) = out.split_at_mut(draws.len());
-            simd::run(|| {
-                for ((out, sum), draw) in now.iter_mut().zip(sums).zip(draws) {
-                    *out = centred(sum.wrapping_add(*draw)) * step;
-                }
-            });
+            simd::run(
+                #[inline(always)]
+                || {
+                    for ((out, sum), draw) in now.iter_mut().zip(sums).zip(draws) {
+                        *out = centred(sum.wrapping_add(*draw)) * step;
+                    }
+                },
+            );
             (sums, out) = (&sums[draws.len()..], later);
         }
         Ok(())

@@ -3,7 +3,7 @@ use crate::coins::Stream;
 use crate::gaussian::Generator;
 use crate::{Coins, Gaussian, Laplace, NoiseError, Resolution};
 use std::num::NonZeroU64;
-use std::{fmt, process};
+use std::process;
 use zeroize::Zeroizing;
 
 /// Where a source's seed came from.
@@ -13,15 +13,6 @@ pub enum Provenance {
     OperatingSystem,
     /// A seed fixed by the caller, for tests: whoever knows it can remove the noise.
     FixedSeed,
-}
-
-impl fmt::Display for Provenance {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::OperatingSystem => "operating system entropy",
-            Self::FixedSeed => "NOT PRIVATE: fixed seed",
-        })
-    }
 }
 
 /// The noise of one process.

@@ -267,7 +267,7 @@ impl Wall {
             projections,
             noise: match self.guarantee {
                 Guarantee::None(reason) => reason.to_string(),
-                Guarantee::Private(_) => self.source.provenance().to_string(),
+                Guarantee::Private(_) => "operating system entropy".into(),
             },
             ledger: self.ledger.name(),
             assumptions: receipt::assumptions(self.guarantee, self.plan.adjacency),
