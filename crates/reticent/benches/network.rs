@@ -34,7 +34,7 @@ fn wall(model: &Network, batch: usize, steps: u64, private: bool) -> (Wall, SumI
         what: "sites".into(),
         width: model.width(),
         geometry,
-        sampler: Sampler::Fixed { batch },
+        sampler: Sampler::Pass { batch },
         noise_multiplier: 2.0,
         steps,
     };

@@ -15,6 +15,7 @@
 
 use super::{Noise, SiteModel};
 use crate::wall::{Geometry, Query, SumId, Wall, WallError};
+use reticent_noise::with_wide_vectors;
 use serde::{Deserialize, Serialize};
 
 /// What a record's contribution is, before it is clipped.
@@ -168,15 +169,22 @@ impl Sep {
         phase: &Phase,
         average: Average,
     ) -> Result<(), WallError> {
-        let (width, n) = (model.width(), self.records);
+        let (width, n, by_n) = (model.width(), self.records, 1.0 / self.records);
         let (mut factor, mut natural, mut cavity) =
             (vec![0.0; width], vec![0.0; width], M::Cavity::default());
         let mut mean = Mean::new(&self.noise, width);
         for step in 0..phase.steps {
-            for k in 0..width {
-                factor[k] = self.likelihood[k] / n;
-                natural[k] = model.prior()[k] + self.likelihood[k] - factor[k];
-            }
+            with_wide_vectors(
+                #[inline(always)]
+                || {
+                    for ((factor, natural), (likelihood, prior)) in
+                        factor.iter_mut().zip(&mut natural).zip(self.likelihood.iter().zip(model.prior()))
+                    {
+                        *factor = likelihood * by_n;
+                        *natural = prior + likelihood - *factor;
+                    }
+                },
+            );
             self.projections += model.project(&mut natural);
             model.condition(&natural, &mut cavity);
             let coordinates = phase.coordinates;
@@ -195,9 +203,14 @@ impl Sep {
             }
             // A sum of differences lacks the average site of each record in the batch.
             let kept = if coordinates == Coordinates::Difference { 1.0 } else { 1.0 - share };
-            for (state, sum) in self.likelihood.iter_mut().zip(&released.values) {
-                *state = kept * *state + by * sum;
-            }
+            with_wide_vectors(
+                #[inline(always)]
+                || {
+                    for (state, sum) in self.likelihood.iter_mut().zip(&released.values) {
+                        *state = kept * *state + by * sum;
+                    }
+                },
+            );
             if average == Average::SecondHalf && 2 * step >= phase.steps {
                 mean.push(&self.likelihood, &self.noise, 1.0 - share);
             }

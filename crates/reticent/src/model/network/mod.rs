@@ -66,6 +66,9 @@ impl Default for OutputNoise {
 /// The prior of $\gamma$ and of $\lambda$ in the paper.
 const USUAL_GAMMA: Gamma = Gamma { shape: 6.0, rate: 6.0 };
 
+/// How many standard deviations of its prior the mean of a weight may be from 0.
+const FARTHEST: f64 = 1000.0;
+
 /// Where the approximation starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
@@ -218,6 +221,24 @@ impl Network {
         likelihood
     }
 
+    /// Whether [`project`](SiteModel::project) would leave all weights alone: what is usual, in vector code.
+    fn all_allowed(&self, weights: &[f64]) -> bool {
+        let (floor, square) = (self.floor, FARTHEST * FARTHEST);
+        let mut beyond = 0;
+        with_wide_vectors(
+            #[inline(always)]
+            || {
+                let pairs = weights.as_chunks::<2>().0.iter().zip(self.prior.as_chunks::<2>().0);
+                for (&[lambda, precision], &[_, prior]) in pairs {
+                    let high = precision >= floor * prior;
+                    let near = lambda * lambda * prior <= square * precision * precision;
+                    beyond |= u64::from(!high) | u64::from(!near);
+                }
+            },
+        );
+        beyond == 0
+    }
+
     /// The prior precision of weights as it stands: $(a - 1)/b$ of the approximation of $\lambda$.
     #[must_use]
     pub fn prior_precision(&self) -> f64 {
@@ -263,25 +284,16 @@ impl SiteModel for Network {
     /// its rate at least a thousandth.
     fn project(&self, natural: &mut [f64]) -> u64 {
         let (weights, gamma) = natural.split_at_mut(2 * self.weights());
-        let floor = self.floor;
         let mut moved = 0;
-        with_wide_vectors(
-            #[inline(always)]
-            || {
-                for (weight, prior) in weights.chunks_exact_mut(2).zip(self.prior.chunks_exact(2)) {
-                    let least = floor * prior[1];
-                    let precision = if weight[1] > least { weight[1] } else { least };
-                    // The deviation is 1/sqrt(prior precision): squares spare the root.
-                    let farthest = 1e6 * precision * precision;
-                    let far = weight[0] * weight[0] * prior[1] > farthest;
-                    moved += u64::from(weight[1] < least) + u64::from(far);
-                    weight[1] = precision;
-                    if far {
-                        weight[0] = (farthest / prior[1]).sqrt().copysign(weight[0]);
-                    }
-                }
-            },
-        );
+        if !self.all_allowed(weights) {
+            for (weight, prior) in weights.chunks_exact_mut(2).zip(self.prior.chunks_exact(2)) {
+                let precision = weight[1].max(self.floor * prior[1]);
+                let farthest = FARTHEST * precision / prior[1].sqrt();
+                let lambda = weight[0].clamp(-farthest, farthest);
+                moved += u64::from(weight[1] != precision || weight[0] != lambda);
+                weight.copy_from_slice(&[lambda, precision]);
+            }
+        }
         if let OutputNoise::Unknown(prior) = self.noise {
             let found = Gamma::from_natural(gamma);
             let allowed =
@@ -293,20 +305,28 @@ impl SiteModel for Network {
     }
 
     fn centre(&self, cavity: &NetworkCavity, natural: &mut [f64]) {
-        for (weight, mean) in natural.chunks_exact_mut(2).zip(cavity.means()) {
-            weight[0] -= weight[1] * mean;
-        }
+        shift(natural, cavity.means(), -1.0);
     }
 
     fn uncentre(&self, cavity: &NetworkCavity, centred: &mut [f64]) {
-        for (weight, mean) in centred.chunks_exact_mut(2).zip(cavity.means()) {
-            weight[0] += weight[1] * mean;
-        }
+        shift(centred, cavity.means(), 1.0);
     }
 
     fn blocks(&self) -> Vec<Range<usize>> {
         (0..self.width() / 2).map(|k| 2 * k..2 * k + 2).collect()
     }
+}
+
+/// $\lambda \pm pm$ for each weight.
+fn shift(natural: &mut [f64], means: &[f64], sign: f64) {
+    with_wide_vectors(
+        #[inline(always)]
+        || {
+            for (weight, mean) in natural.as_chunks_mut::<2>().0.iter_mut().zip(means) {
+                weight[0] += sign * weight[1] * mean;
+            }
+        },
+    );
 }
 
 #[cfg(test)]

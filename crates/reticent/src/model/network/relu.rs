@@ -40,14 +40,15 @@ const TAIL: [f64; 24] = [
     -1.1997782031253095e-10,
 ];
 
-/// $1/k!$.
-const INVERSE_FACTORIALS: [f64; 14] = {
-    let mut table = [1.0; 14];
+/// $1/k!$ up to 13, and zeros.
+const INVERSE_FACTORIALS: [f64; 16] = {
+    let mut table = [1.0; 16];
     let mut k = 1;
     while k < 14 {
         table[k] = table[k - 1] / k as f64;
         k += 1;
     }
+    (table[14], table[15]) = (0.0, 0.0);
     table
 };
 
@@ -77,6 +78,21 @@ pub(super) struct Rectified {
     pub(super) variance_by_variance: f64,
 }
 
+/// $\sum_k c_k x^k$, in pairs of terms and two sums, which do not wait for each other.
+#[inline(always)]
+fn polynomial<const TERMS: usize>(c: &[f64; TERMS], x: f64) -> f64 {
+    let square = x * x;
+    let fourth = square * square;
+    let [mut a, mut b] = [c[TERMS - 4] + c[TERMS - 3] * x, c[TERMS - 2] + c[TERMS - 1] * x];
+    let mut k = TERMS - 4;
+    while k > 0 {
+        k -= 4;
+        a = a * fourth + (c[k] + c[k + 1] * x);
+        b = b * fourth + (c[k + 2] + c[k + 3] * x);
+    }
+    a + b * square
+}
+
 /// $e^{-y}$ for $y \ge 0$, without branches, so that a loop over units becomes vector code.
 #[inline(always)]
 fn exp_minus(y: f64) -> f64 {
@@ -89,10 +105,7 @@ fn exp_minus(y: f64) -> f64 {
     let n = shifted - ROUND;
     // n has at most 10 bits and the high part of ln 2 has 32 that are used: their product is exact.
     let r = (n * LN2_HIGH - y) + n * LN2_LOW;
-    let mut sum = INVERSE_FACTORIALS[13];
-    for c in INVERSE_FACTORIALS[..13].iter().rev() {
-        sum = sum * r + c;
-    }
+    let sum = polynomial(&INVERSE_FACTORIALS, r);
     let exponent = 1023u64.wrapping_sub(shifted.to_bits().wrapping_sub(ROUND.to_bits()));
     let power = f64::from_bits(exponent << 52);
     if y < NOTHING { sum * power } else { 0.0 }
@@ -109,11 +122,7 @@ pub(super) fn rectify(m: f64, v: f64) -> Rectified {
     let e = exp_minus(0.5 * alpha * alpha);
     let by = 1.0 / (a + 4.0);
     let t = (a - 4.0) * by;
-    let mut tail = TAIL[23];
-    for c in TAIL[..23].iter().rev() {
-        tail = tail * t + c;
-    }
-    let tail = tail * by;
+    let tail = polynomial(&TAIL, t) * by;
     // Rounding can leave a little less than nothing.
     let excess = INVERSE_SQRT_TAU - a * tail;
     let w = if excess > 0.0 { e * excess } else { 0.0 };
@@ -129,6 +138,25 @@ pub(super) fn rectify(m: f64, v: f64) -> Rectified {
         variance_by_mean: 2.0 * mean * below,
         variance_by_variance: above - mean * by_sd * phi,
     }
+}
+
+/// Units that are worked out together: enough for the compiler to keep a loop, which becomes vector code.
+pub(super) const LANES: usize = 8;
+
+/// [`rectify`] for several units: the six results, each for all units.
+#[inline(always)]
+pub(super) fn rectify_all(m: &[f64; LANES], v: &[f64; LANES]) -> [[f64; LANES]; 6] {
+    let mut out = [[0.0; LANES]; 6];
+    for l in 0..LANES {
+        let z = rectify(m[l], v[l]);
+        out[0][l] = z.mean;
+        out[1][l] = z.variance;
+        out[2][l] = z.mean_by_mean;
+        out[3][l] = z.mean_by_variance;
+        out[4][l] = z.variance_by_mean;
+        out[5][l] = z.variance_by_variance;
+    }
+    out
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@
 //!
 //! A weight for which $u$ is not positive has no site: its contribution is 0, and those of the other weights stand.
 
-use super::relu::rectify;
+use super::relu::{LANES, rectify_all};
 use super::{Layer, Network, OutputNoise};
 use crate::family::Gamma;
 use reticent_noise::with_wide_vectors;
@@ -85,7 +85,7 @@ impl NetworkCavity {
             #[inline(always)]
             || {
                 let moments = self.means.iter_mut().zip(&mut self.variances);
-                for ((mean, variance), natural) in moments.zip(weights.chunks_exact(2)) {
+                for ((mean, variance), natural) in moments.zip(weights.as_chunks::<2>().0) {
                     *variance = 1.0 / natural[1];
                     *mean = natural[0] * *variance;
                 }
@@ -172,16 +172,19 @@ impl NetworkCavity {
                     });
                 }
             }
-            let [a, b, c, d] = by;
-            let derivatives = (a[unit..unit + units].iter_mut().zip(&mut b[unit..unit + units]))
-                .zip(c[unit..unit + units].iter_mut().zip(&mut d[unit..unit + units]));
-            let moments = means[next..next + units].iter_mut().zip(&mut variances[next..next + units]);
-            let both = sums.iter().zip(&*spreads).zip(moments).zip(derivatives);
-            for (((sum, spread), (mean, variance)), ((a, b), (c, d))) in both {
-                let z = rectify(sum * layer.scale, spread * layer.scale * layer.scale);
-                (*mean, *variance) = (z.mean, z.variance);
-                (*a, *b) = (z.mean_by_mean, z.mean_by_variance);
-                (*c, *d) = (z.variance_by_mean, z.variance_by_variance);
+            for first in (0..units).step_by(LANES) {
+                let count = LANES.min(units - first);
+                let (mut m, mut v) = ([0.0; LANES], [1.0; LANES]);
+                for l in 0..count {
+                    m[l] = sums[first + l] * layer.scale;
+                    v[l] = spreads[first + l] * layer.scale * layer.scale;
+                }
+                let [mean, variance, rest @ ..] = rectify_all(&m, &v);
+                means[next + first..][..count].copy_from_slice(&mean[..count]);
+                variances[next + first..][..count].copy_from_slice(&variance[..count]);
+                for (into, from) in by.iter_mut().zip(rest) {
+                    into[unit + first..][..count].copy_from_slice(&from[..count]);
+                }
             }
             (means[next + units], variances[next + units]) = (1.0, 0.0);
             (place, unit) = (next, unit + units);
@@ -219,10 +222,10 @@ impl NetworkCavity {
         let part = last.weights();
         let weights = self.means[part.clone()].iter().zip(&self.variances[part.clone()]);
         let z = means[place..].iter().zip(&variances[place..]);
-        let into = out[2 * part.start..2 * part.end].chunks_exact_mut(2);
+        let into = out[2 * part.start..2 * part.end].as_chunks_mut::<2>().0.iter_mut();
         for ((out, (&m, &v)), (&zm, &zv)) in into.zip(weights).zip(z) {
             let g = zm * gm + 2.0 * m * zv * gv;
-            out.copy_from_slice(&weight_site(m, v, g, g * g - 2.0 * (zm * zm + zv) * gv));
+            *out = weight_site(m, v, g, g * g - 2.0 * (zm * zm + zv) * gv);
         }
         if model.layers.len() > 1 {
             unit -= last.inputs;
@@ -296,7 +299,7 @@ impl NetworkCavity {
     ) {
         let (first, last) = (layer.first + i * layer.units, layer.first + (i + 1) * layer.units);
         let weights = self.means[first..last].iter().zip(&self.variances[first..last]);
-        let into = out[2 * first..2 * last].chunks_exact_mut(2);
+        let into = out[2 * first..2 * last].as_chunks_mut::<2>().0.iter_mut();
         let all = into.zip(weights).zip(gm.iter().zip(gv));
         let square = zm * zm + zv;
         if zv == 0.0 {
@@ -304,13 +307,13 @@ impl NetworkCavity {
             if zm != 0.0 {
                 for ((out, (&m, &v)), (&gm, &gv)) in all {
                     let g = zm * gm;
-                    out.copy_from_slice(&weight_site(m, v, g, g * g - 2.0 * square * gv));
+                    *out = weight_site(m, v, g, g * g - 2.0 * square * gv);
                 }
             }
         } else {
             for ((out, (&m, &v)), (&gm, &gv)) in all {
                 let g = zm * gm + 2.0 * m * zv * gv;
-                out.copy_from_slice(&weight_site(m, v, g, g * g - 2.0 * square * gv));
+                *out = weight_site(m, v, g, g * g - 2.0 * square * gv);
             }
         }
     }
