@@ -80,7 +80,7 @@ fn evaluate(
         |row: &[f64]| -> Vec<f64> { row.iter().zip(&moments).map(|(x, (m, s))| (x - m) / s).collect() };
     let values: Vec<f64> = train.iter().flat_map(|row| scale(row)).collect();
     let mut model = Network::new(&[width - 1, hidden], OutputNoise::default())?;
-    let start = model.start(seed, if method == "wide" { Start::Wide } else { Start::Usual });
+    let start = model.start(seed, if method == "wide" { Start::Wide { records: n } } else { Start::Usual });
     let mut order: Vec<usize> = (0..n).collect();
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let fit = match method {

@@ -69,7 +69,7 @@ fn learnt(start: Start, clip: Option<Geometry>) -> (NetworkPosterior, Network) {
 #[test]
 fn sep_learns_a_kink() {
     // A straight line leaves 0.58.
-    for start in [Start::Usual, Start::Wide] {
+    for start in [Start::Usual, Start::Wide { records: N }] {
         let (posterior, model) = learnt(start, None);
         assert!(error(&posterior) < 0.25, "{start:?} {}", error(&posterior));
         assert_ne!(model.prior_precision(), 5.0 / 6.0);

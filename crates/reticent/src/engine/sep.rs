@@ -14,6 +14,7 @@
 //! users see is projected; projections are counted.
 
 use super::{Noise, SiteModel};
+use crate::budget::{Guarantee, NotPrivate};
 use crate::wall::{Geometry, Query, SumId, Wall, WallError};
 use reticent_noise::with_wide_vectors;
 use serde::{Deserialize, Serialize};
@@ -173,21 +174,22 @@ impl Sep {
         let (mut factor, mut natural, mut cavity) =
             (vec![0.0; width], vec![0.0; width], M::Cavity::default());
         let mut mean = Mean::new(&self.noise, width);
+        let coordinates = phase.coordinates;
         for step in 0..phase.steps {
             with_wide_vectors(
                 #[inline(always)]
                 || {
-                    for ((factor, natural), (likelihood, prior)) in
-                        factor.iter_mut().zip(&mut natural).zip(self.likelihood.iter().zip(model.prior()))
-                    {
-                        *factor = likelihood * by_n;
-                        *natural = prior + likelihood - *factor;
+                    let parts = self.likelihood.iter().zip(model.prior());
+                    for (natural, (likelihood, prior)) in natural.iter_mut().zip(parts) {
+                        *natural = prior + likelihood - likelihood * by_n;
+                    }
+                    if coordinates == Coordinates::Difference {
+                        factor.iter_mut().zip(&self.likelihood).for_each(|(f, l)| *f = l * by_n);
                     }
                 },
             );
             self.projections += model.project(&mut natural);
             model.condition(&natural, &mut cavity);
-            let coordinates = phase.coordinates;
             let sites =
                 Sites { model, cavity: &cavity, factor: &factor, coordinates, clip: phase.clip.as_ref() };
             let mut released = wall.sum(phase.sums, &sites)?;
@@ -197,9 +199,13 @@ impl Sep {
             self.noise.scale(1.0 - share);
             if coordinates == Coordinates::Centred {
                 model.uncentre(&cavity, &mut released.values);
-                self.noise.add_mapped(&released.noise_sd, by, |x| model.uncentre(&cavity, x));
-            } else {
-                self.noise.add(&released.noise_sd, by);
+            }
+            match coordinates {
+                _ if released.guarantee == Guarantee::None(NotPrivate::NoNoise) => {}
+                Coordinates::Centred => {
+                    self.noise.add_mapped(&released.noise_sd, by, |x| model.uncentre(&cavity, x));
+                }
+                _ => self.noise.add(&released.noise_sd, by),
             }
             // A sum of differences lacks the average site of each record in the batch.
             let kept = if coordinates == Coordinates::Difference { 1.0 } else { 1.0 - share };

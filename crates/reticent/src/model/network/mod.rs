@@ -75,8 +75,12 @@ pub enum Start {
     /// The variances of the prior, and random means of variance $1/(d+1)$.
     Usual,
     /// The same with the vectors of $m/v$ and of $1/v$ of each layer scaled to a norm of at most 1: variances that grow with the
-    /// root of the number of weights of the layer, and larger means.
-    Wide,
+    /// root of the number of weights of the layer, and larger means. An unknown noise starts at a variance of 0.1, for targets of
+    /// unit variance, as sure as this many records would make it: so the errors of the first pass are not taken for noise.
+    Wide {
+        /// $N$, a public number.
+        records: usize,
+    },
 }
 
 /// Why a network is none.
@@ -208,7 +212,7 @@ impl Network {
                 let normal: f64 = StandardNormal.sample(&mut rng);
                 weight[0] = normal * layer.scale * prior[1];
             }
-            if start == Start::Wide {
+            if start != Start::Usual {
                 let norm = |squares: f64| squares.sqrt().max(1.0);
                 let lambda = norm(likelihood.iter().step_by(2).map(|x| x * x).sum());
                 let precision = norm(prior.iter().skip(1).step_by(2).map(|x| x * x).sum());
@@ -217,6 +221,10 @@ impl Network {
                     weight[1] = prior[1] / precision - prior[1];
                 }
             }
+        }
+        if let (Start::Wide { records }, OutputNoise::Unknown(_)) = (start, self.noise) {
+            let half = 0.5 * records as f64;
+            likelihood[2 * self.weights()..].copy_from_slice(&[half, -0.1 * half]);
         }
         likelihood
     }
@@ -280,8 +288,8 @@ impl SiteModel for Network {
     }
 
     /// Precisions of weights are at least a [share](Network::with_floor) of the prior's, and means at most a thousand of its
-    /// standard deviations from 0, which only noise takes them to. The shape of the noise precision is at least that of its prior, and
-    /// its rate at least a thousandth.
+    /// standard deviations from 0, which only noise takes them to. The shape $a$ of the noise precision is such that $a - 1$ is at least a tenth
+    /// of its prior's, and its rate at least a thousandth.
     fn project(&self, natural: &mut [f64]) -> u64 {
         let (weights, gamma) = natural.split_at_mut(2 * self.weights());
         let mut moved = 0;
@@ -296,8 +304,8 @@ impl SiteModel for Network {
         }
         if let OutputNoise::Unknown(prior) = self.noise {
             let found = Gamma::from_natural(gamma);
-            let allowed =
-                Gamma { shape: found.shape.max(prior.shape), rate: found.rate.max(1e-3 * prior.rate) };
+            let shape = found.shape.max(1.0 + 0.1 * (prior.shape - 1.0));
+            let allowed = Gamma { shape, rate: found.rate.max(1e-3 * prior.rate) };
             moved += u64::from(found != allowed);
             gamma.copy_from_slice(&allowed.natural());
         }

@@ -61,13 +61,15 @@ fn weight_site(m: f64, v: f64, g: f64, k: f64) -> [f64; 2] {
 /// shapes $a$, $a+1$ and $a+2$, which give $E[\gamma]$ and $E[\gamma^2]$.
 pub(super) fn tilted_gamma(cavity: Gamma, gap: f64, variance: f64) -> Option<Gamma> {
     let Gamma { shape: a, rate: b } = cavity;
-    let log_evidence = |shape: f64| {
-        let v = variance + b / (shape - 1.0);
-        -0.5 * (v.ln() + gap * gap / v)
+    let spread = |shape: f64| variance + b / (shape - 1.0);
+    let (v, v1, v2) = (spread(a), spread(a + 1.0), spread(a + 2.0));
+    // Z(a+1)/Z(a) and Z(a+2)/Z(a+1).
+    let ratio = |above: f64, below: f64| {
+        (below / above).sqrt() * (-0.5 * gap * gap * (below - above) / (above * below)).exp()
     };
-    let (z, z1, z2) = (log_evidence(a), log_evidence(a + 1.0), log_evidence(a + 2.0));
-    let shape = 1.0 / ((z2 + z - 2.0 * z1).exp() * (a + 1.0) / a - 1.0);
-    let rate = 1.0 / ((z2 - z1).exp() * (a + 1.0) / b - (z1 - z).exp() * a / b);
+    let (first, second) = (ratio(v1, v), ratio(v2, v1));
+    let shape = 1.0 / (second / first * (a + 1.0) / a - 1.0);
+    let rate = b / (second * (a + 1.0) - first * a);
     (shape > 1.0 && rate > 0.0 && shape.is_finite() && rate.is_finite()).then_some(Gamma { shape, rate })
 }
 

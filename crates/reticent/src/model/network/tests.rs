@@ -197,12 +197,15 @@ fn the_vector_is_as_wide_as_stated() {
 #[test]
 fn the_wide_start_is_wide() {
     let model = Network::new(&[8, 50], OutputNoise::default()).unwrap();
-    let start = model.start(1, Start::Wide);
+    let start = model.start(1, Start::Wide { records: 1000 });
     let q: Vec<f64> = model.prior().iter().zip(&start).map(|(p, l)| p + l).collect();
     let variance = |k: usize| 1.0 / q[2 * k + 1];
     assert!((variance(0) - 450f64.sqrt()).abs() < 1e-9 && (variance(450) - 51f64.sqrt()).abs() < 1e-9);
     let norm: f64 = q[..900].iter().step_by(2).map(|x| x * x).sum();
     assert!((norm - 1.0).abs() < 1e-12);
+    // The prior has a variance of 6/5, worth 5 of 505.
+    let noise = Gamma::from_natural(&q[1002..]);
+    assert!((noise.rate / (noise.shape - 1.0) - (6.0 + 50.0) / 505.0).abs() < 1e-12);
     // It is a density, and no part of it is moved.
     assert_eq!(model.project(&mut q.clone()), 0);
 }
