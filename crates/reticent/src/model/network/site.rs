@@ -44,6 +44,9 @@ thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::default();
 }
 
+/// A record with a larger number in it says nothing.
+const LARGEST: f64 = 1e30;
+
 /// Less is left of a variance only by rounding errors.
 const LEAST_LEFT: f64 = 1e-10;
 
@@ -51,10 +54,8 @@ const LEAST_LEFT: f64 = 1e-10;
 #[inline(always)]
 fn weight_site(m: f64, v: f64, g: f64, k: f64) -> [f64; 2] {
     let u = 1.0 - v * k;
-    let valid = u > LEAST_LEFT && u < 1.0 / LEAST_LEFT;
-    let by = 1.0 / u;
-    let (p, a) = (k * by, g * by);
-    if valid { [a + p * m, p] } else { [0.0, 0.0] }
+    let by = if u > LEAST_LEFT { 1.0 / u } else { 0.0 };
+    [(g + k * m) * by, k * by]
 }
 
 /// The gamma of a precision $\gamma$ after seeing that a Gaussian with variance $v + 1/\gamma$ is `gap` from its mean: from the evidence at
@@ -121,6 +122,10 @@ impl NetworkCavity {
     }
 
     pub(super) fn site(&self, model: &Network, record: &[f64], out: &mut [f64]) {
+        // The squares of squares of such numbers could overflow.
+        if record.iter().any(|x| x.abs() > LARGEST) {
+            return;
+        }
         let (inputs, target) = record.split_at(model.inputs());
         let (weights, gamma) = out.split_at_mut(2 * model.weights());
         let (mut gap, mut variance) = (0.0, 0.0);
@@ -132,7 +137,8 @@ impl NetworkCavity {
                     let (mean, spread) = self.forward(model, inputs, scratch);
                     (gap, variance) = (target[0] - mean, spread);
                     let by = 1.0 / (spread + self.noise_variance);
-                    self.backward(model, gap * by, 0.5 * by * (gap * gap * by - 1.0), scratch, weights);
+                    let by_variance = 0.5 * by * (gap * gap * by - 1.0);
+                    self.backward(model, gap * by, by_variance, scratch, weights);
                 },
             );
         });

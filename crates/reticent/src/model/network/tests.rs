@@ -78,9 +78,10 @@ proptest! {
         }
     }
 
-    /// Whatever the record and the cavity, sites are numbers and leave each weight a positive variance.
+    /// Whatever the record and the cavity, sites are numbers and leave each weight a variance, up to rounding; ones too
+    /// large for arithmetic are left out.
     #[test]
-    fn sites_are_numbers(seed in 0u64..1_000_000, spread in prop::sample::select(vec![1e-12, 1e-3, 1.0, 1e4]), size in prop::sample::select(vec![1e-9, 1.0, 1e5])) {
+    fn sites_are_numbers(seed in 0u64..1_000_000, spread in prop::sample::select(vec![1e-12, 1e-3, 1.0, 1e4]), size in prop::sample::select(vec![1e-9, 1.0, 1e5, 1e29, 1e250])) {
         let (model, natural, mut record) = case(&[2, 4, 3], seed, spread);
         record.iter_mut().for_each(|x| *x *= size);
         let mut cavity = NetworkCavity::default();
@@ -88,7 +89,7 @@ proptest! {
         let mut site = vec![0.0; model.width()];
         model.site(&cavity, &record, &mut site);
         for (site, q) in site.chunks_exact(2).zip(natural.chunks_exact(2)) {
-            prop_assert!(site[0].is_finite() && site[1].is_finite() && site[1] + q[1] > 0.0, "{site:?} {q:?}");
+            prop_assert!(site[0].is_finite() && site[1].is_finite() && site[1] > -q[1] * (1.0 + 1e-12), "{site:?} {q:?}");
         }
     }
 }
