@@ -1,30 +1,45 @@
-use super::SiteModel;
+use super::{Fit, Noise, SiteModel};
 
-/// Expectation propagation with a site for each record. **Not private**: every site is a function of its record, and
-/// nothing is noised. Memory grows with the number of records.
+/// Expectation propagation with a site for each record, pass by pass. **Not private**: every site is a function of its
+/// record, and nothing is noised. Memory grows with the number of records.
 ///
-/// `values` are the records, `record_width` numbers each, visited in order `passes` times. A site moves by the share `damping`
-/// of the way to its new value; records whose cavity or site is no density are left alone. Returns the natural parameters
-/// of $q$.
+/// Passes may go on with a model whose prior has changed.
 ///
 /// # Citation
 /// Minka, "Expectation propagation for approximate Bayesian inference", UAI 2001.
-#[must_use]
-pub fn ep<M: SiteModel>(
-    model: &M,
-    values: &[f64],
+#[derive(Debug, Clone)]
+pub struct Ep {
     record_width: usize,
-    passes: usize,
-    damping: f64,
-) -> Vec<f64> {
-    let width = model.width();
-    let mut natural = model.prior().to_vec();
-    let mut sites = vec![0.0; values.len() / record_width * width];
-    let (mut out, mut cavity, mut prepared) = (vec![0.0; width], vec![0.0; width], M::Cavity::default());
-    for _ in 0..passes {
-        for (record, site) in values.chunks_exact(record_width).zip(sites.chunks_exact_mut(width)) {
-            for k in 0..width {
-                cavity[k] = natural[k] - site[k];
+    likelihood: Vec<f64>,
+    sites: Vec<f64>,
+}
+
+impl Ep {
+    /// Over records of `record_width` numbers each, from the likelihood part `start` (usually zeros), which no site takes back.
+    #[must_use]
+    pub fn new<M: SiteModel>(model: &M, values: &[f64], record_width: usize, start: &[f64]) -> Self {
+        let sites = vec![0.0; values.len() / record_width * model.width()];
+        Self { record_width, likelihood: start.to_vec(), sites }
+    }
+
+    /// Visits records in this order. A site moves by the share `damping` of the way to its new value; records whose cavity or
+    /// site is no density are left alone.
+    pub fn pass<M: SiteModel>(
+        &mut self,
+        model: &M,
+        values: &[f64],
+        order: impl IntoIterator<Item = usize>,
+        damping: f64,
+    ) {
+        let width = model.width();
+        let (mut out, mut cavity, mut prepared) = (vec![0.0; width], vec![0.0; width], M::Cavity::default());
+        for n in order {
+            let record = &values[n * self.record_width..][..self.record_width];
+            let site = &mut self.sites[n * width..][..width];
+            for (((cavity, prior), likelihood), site) in
+                cavity.iter_mut().zip(model.prior()).zip(&self.likelihood).zip(&*site)
+            {
+                *cavity = prior + likelihood - site;
             }
             if model.project(&mut cavity) > 0 {
                 continue;
@@ -35,32 +50,92 @@ pub fn ep<M: SiteModel>(
             if !out.iter().all(|x| x.is_finite()) {
                 continue;
             }
-            for k in 0..width {
-                let step = damping * (out[k] - site[k]);
-                site[k] += step;
-                natural[k] += step;
+            for ((likelihood, site), new) in self.likelihood.iter_mut().zip(site).zip(&out) {
+                let step = damping * (new - *site);
+                *site += step;
+                *likelihood += step;
             }
         }
     }
-    natural
+
+    /// The natural parameters of $q$, with the prior of the model.
+    #[must_use]
+    pub fn natural<M: SiteModel>(&self, model: &M) -> Vec<f64> {
+        model.prior().iter().zip(&self.likelihood).map(|(prior, likelihood)| prior + likelihood).collect()
+    }
+
+    /// The same as a density, for what reads posteriors.
+    #[must_use]
+    pub fn fit<M: SiteModel>(&self, model: &M) -> Fit {
+        let mut natural = self.natural(model);
+        let projections = model.project(&mut natural);
+        Fit { natural, noise: Noise::none(model.blocks()), projections }
+    }
+}
+
+/// [`Ep`] from the prior: `values` are the records, `record_width` numbers each, visited in order `passes` times. **Not
+/// private.** Returns the natural parameters of $q$.
+#[must_use]
+pub fn ep<M: SiteModel>(
+    model: &M,
+    values: &[f64],
+    record_width: usize,
+    passes: usize,
+    damping: f64,
+) -> Vec<f64> {
+    let mut state = Ep::new(model, values, record_width, &vec![0.0; model.width()]);
+    for _ in 0..passes {
+        state.pass(model, values, 0..values.len() / record_width, damping);
+    }
+    state.natural(model)
 }
 
 /// Assumed density filtering: one pass, each site multiplied in and never removed. **Not private.** Returns the natural
 /// parameters of $q$.
 ///
-/// More passes would count every record several times, and make $q$ too narrow; that is what some published code does.
+/// More passes would count every record several times, and make $q$ too narrow; that is what some published code does, and
+/// [`adf_pass`] can.
 #[must_use]
 pub fn adf<M: SiteModel>(model: &M, values: &[f64], record_width: usize) -> Vec<f64> {
-    let mut natural = model.prior().to_vec();
-    let (mut out, mut prepared) = (vec![0.0; model.width()], M::Cavity::default());
-    for record in values.chunks_exact(record_width) {
+    let mut likelihood = vec![0.0; model.width()];
+    adf_pass(model, values, record_width, 0..values.len() / record_width, &mut likelihood);
+    model.prior().iter().zip(&likelihood).map(|(prior, likelihood)| prior + likelihood).collect()
+}
+
+/// One pass of [`adf`] over records in this order, on from the likelihood part `likelihood`. **Not private**, and from the second
+/// pass on records count more than once.
+pub fn adf_pass<M: SiteModel>(
+    model: &M,
+    values: &[f64],
+    record_width: usize,
+    order: impl IntoIterator<Item = usize>,
+    likelihood: &mut [f64],
+) {
+    let width = model.width();
+    let (mut out, mut natural, mut prepared) = (vec![0.0; width], vec![0.0; width], M::Cavity::default());
+    for n in order {
+        for ((natural, prior), likelihood) in natural.iter_mut().zip(model.prior()).zip(&*likelihood) {
+            *natural = prior + likelihood;
+        }
+        if model.project(&mut natural) > 0 {
+            // What was moved back stays where it is.
+            for ((likelihood, natural), prior) in likelihood.iter_mut().zip(&natural).zip(model.prior()) {
+                *likelihood = natural - prior;
+            }
+        }
         model.condition(&natural, &mut prepared);
         out.fill(0.0);
-        model.site(&prepared, record, &mut out);
+        model.site(&prepared, &values[n * record_width..][..record_width], &mut out);
         if out.iter().all(|x| x.is_finite()) {
-            natural.iter_mut().zip(&out).for_each(|(q, site)| *q += site);
-            model.project(&mut natural);
+            likelihood.iter_mut().zip(&out).for_each(|(q, site)| *q += site);
         }
     }
-    natural
+    for (natural, (prior, likelihood)) in natural.iter_mut().zip(model.prior().iter().zip(&*likelihood)) {
+        *natural = prior + likelihood;
+    }
+    if model.project(&mut natural) > 0 {
+        for ((likelihood, natural), prior) in likelihood.iter_mut().zip(&natural).zip(model.prior()) {
+            *likelihood = natural - prior;
+        }
+    }
 }

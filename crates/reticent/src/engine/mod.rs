@@ -6,7 +6,7 @@
 //!
 //! | engine | keeps | private |
 //! |---|---|---|
-//! | [`ep`](fn@ep) | a site for each record | no |
+//! | [`ep`](fn@ep), [`Ep`] | a site for each record | no |
 //! | [`adf`] | the product of all, and never removes one | no |
 //! | [`sep`](fn@sep) | the average site $f$, so that $q = p_0 f^N$ | yes: sites are clipped and summed behind the wall |
 //!
@@ -20,7 +20,7 @@ mod noise;
 mod plan;
 mod sep;
 
-pub use ep::{adf, ep};
+pub use ep::{Ep, adf, adf_pass, ep};
 pub use noise::Noise;
 pub use plan::{SepPlan, Simulate};
 pub use sep::{Average, Coordinates, Damping, Fit, Phase, Sep, sep};

@@ -1,22 +1,38 @@
+use reticent_noise::with_wide_vectors;
 use std::ops::Range;
 
 /// The covariance of the privacy noise that has accumulated in natural parameters: exact, since everything done to
 /// released sums is linear.
 ///
-/// It is block diagonal. All blocks share a factor, so that damping costs one multiplication.
+/// It is block diagonal. All blocks share a factor, so that damping costs one multiplication; and noise that was not mapped is kept
+/// apart as a diagonal, so that adding it is plain vector code.
 #[derive(Debug, Clone)]
 pub struct Noise {
     factor: f64,
     blocks: Vec<Range<usize>>,
-    matrices: Vec<Vec<f64>>,
+    diagonal: Vec<f64>,
+    /// The rest, row by row and block after block.
+    matrices: Vec<f64>,
+    /// Where each block starts in them.
+    starts: Vec<usize>,
+    /// Whether all blocks are pairs.
+    pairs: bool,
 }
 
 impl Noise {
     /// No noise yet, in these groups of coordinates.
     #[must_use]
     pub fn none(blocks: Vec<Range<usize>>) -> Self {
-        let matrices = blocks.iter().map(|block| vec![0.0; block.len() * block.len()]).collect();
-        Self { factor: 1.0, blocks, matrices }
+        let diagonal = vec![0.0; blocks.iter().map(Range::len).sum()];
+        let mut size = 0;
+        let start = |block: &Range<usize>| {
+            size += block.len() * block.len();
+            size - block.len() * block.len()
+        };
+        let starts = blocks.iter().map(start).collect();
+        let matrices = vec![0.0; size];
+        let pairs = blocks.iter().all(|block| block.len() == 2);
+        Self { factor: 1.0, blocks, diagonal, matrices, starts, pairs }
     }
 
     /// The same groups of coordinates without noise.
@@ -31,7 +47,7 @@ impl Noise {
         // A factor of nothing could not be undone by what is added later.
         if self.factor < 1e-200 {
             let factor = self.factor;
-            self.matrices.iter_mut().flatten().for_each(|x| *x *= factor);
+            self.matrices.iter_mut().chain(&mut self.diagonal).for_each(|x| *x *= factor);
             self.factor = 1.0;
         }
     }
@@ -39,30 +55,37 @@ impl Noise {
     /// Adds independent noise of these standard deviations, times `by`.
     pub fn add(&mut self, sd: &[f64], by: f64) {
         let by = by * by / self.factor;
-        for (block, matrix) in self.blocks.iter().zip(&mut self.matrices) {
-            let size = block.len();
-            for (i, sd) in sd[block.clone()].iter().enumerate() {
-                matrix[i * (size + 1)] += by * sd * sd;
-            }
-        }
+        with_wide_vectors(
+            #[inline(always)]
+            || self.diagonal.iter_mut().zip(sd).for_each(|(x, sd)| *x += by * sd * sd),
+        );
     }
 
     /// Adds independent noise of these standard deviations after a linear map that mixes no blocks, times `by`.
     pub fn add_mapped(&mut self, sd: &[f64], by: f64, mut map: impl FnMut(&mut [f64])) {
         let by = by * by / self.factor;
-        let widest = self.blocks.iter().map(Range::len).max().unwrap_or(0);
+        let widest = if self.pairs { 2 } else { self.blocks.iter().map(Range::len).max().unwrap_or(0) };
         let mut image = vec![0.0; sd.len()];
         for i in 0..widest {
             // The i-th coordinate of every block at once.
-            image.fill(0.0);
-            for block in self.blocks.iter().filter(|block| i < block.len()) {
-                image[block.start + i] = sd[block.start + i];
+            if self.pairs {
+                for (image, sd) in image.as_chunks_mut::<2>().0.iter_mut().zip(sd.as_chunks::<2>().0) {
+                    *image = if i == 0 { [sd[0], 0.0] } else { [0.0, sd[1]] };
+                }
+            } else {
+                image.fill(0.0);
+                for block in self.blocks.iter().filter(|block| i < block.len()) {
+                    image[block.start + i] = sd[block.start + i];
+                }
             }
             map(&mut image);
-            for (block, matrix) in
-                self.blocks.iter().zip(&mut self.matrices).filter(|(block, _)| i < block.len())
-            {
+            if self.pairs {
+                self.add_squares_of_pairs(&image, by);
+                continue;
+            }
+            for (block, first) in self.blocks.iter().zip(&self.starts) {
                 let (size, image) = (block.len(), &image[block.clone()]);
+                let matrix = &mut self.matrices[*first..][..size * size];
                 for row in 0..size {
                     for column in 0..size {
                         matrix[row * size + column] += by * image[row] * image[column];
@@ -72,12 +95,35 @@ impl Noise {
         }
     }
 
+    /// Adds $x x^T$ for each pair.
+    fn add_squares_of_pairs(&mut self, image: &[f64], by: f64) {
+        let matrices = self.matrices.as_chunks_mut::<4>().0.iter_mut();
+        with_wide_vectors(
+            #[inline(always)]
+            || {
+                for (matrix, &[x, y]) in matrices.zip(image.as_chunks::<2>().0) {
+                    let (xx, xy, yy) = (by * x * x, by * x * y, by * y * y);
+                    *matrix = [matrix[0] + xx, matrix[1] + xy, matrix[2] + xy, matrix[3] + yy];
+                }
+            },
+        );
+    }
+
     /// Adds another one times a factor, as covariances add.
     pub fn add_covariance(&mut self, other: &Self, by: f64) {
         let by = by * other.factor / self.factor;
-        for (matrix, other) in self.matrices.iter_mut().zip(&other.matrices) {
-            matrix.iter_mut().zip(other).for_each(|(x, y)| *x += by * y);
-        }
+        self.matrices.iter_mut().zip(&other.matrices).for_each(|(x, y)| *x += by * y);
+        self.diagonal.iter_mut().zip(&other.diagonal).for_each(|(x, y)| *x += by * y);
+    }
+
+    /// The covariance in a block.
+    fn block(&self, block: usize) -> Vec<f64> {
+        let (range, first) = (self.blocks[block].clone(), self.starts[block]);
+        let size = range.len();
+        let mut matrix = self.matrices[first..first + size * size].to_vec();
+        matrix.iter_mut().step_by(size + 1).zip(&self.diagonal[range]).for_each(|(x, d)| *x += d);
+        matrix.iter_mut().for_each(|x| *x *= self.factor);
+        matrix
     }
 
     /// The covariance of a linear map of the noise in one block: `map` replaces coordinates by their image, of the same
@@ -85,7 +131,7 @@ impl Noise {
     #[must_use]
     pub fn image(&self, block: usize, mut map: impl FnMut(&mut [f64])) -> Vec<f64> {
         let size = self.blocks[block].len();
-        let mut half = self.matrices[block].clone();
+        let mut half = self.block(block);
         for row in half.chunks_exact_mut(size) {
             map(row);
         }
@@ -95,7 +141,7 @@ impl Noise {
         for j in 0..size {
             (0..size).for_each(|i| column[i] = half[i * size + j]);
             map(&mut column);
-            (0..size).for_each(|i| out[i * size + j] = column[i] * self.factor);
+            (0..size).for_each(|i| out[i * size + j] = column[i]);
         }
         out
     }
@@ -103,10 +149,10 @@ impl Noise {
     /// The variance in each coordinate.
     #[must_use]
     pub fn variances(&self) -> Vec<f64> {
-        let diagonal = |(block, matrix): (&Range<usize>, &Vec<f64>)| -> Vec<f64> {
-            (0..block.len()).map(|i| matrix[i * (block.len() + 1)] * self.factor).collect()
-        };
-        self.blocks.iter().zip(&self.matrices).flat_map(diagonal).collect()
+        let each = self.blocks.iter().zip(&self.starts).flat_map(|(block, first)| {
+            block.clone().enumerate().map(move |(i, k)| (first + i * (block.len() + 1), k))
+        });
+        each.map(|(i, k)| (self.matrices[i] + self.diagonal[k]) * self.factor).collect()
     }
 }
 

@@ -14,7 +14,9 @@
 //! users see is projected; projections are counted.
 
 use super::{Noise, SiteModel};
+use crate::budget::{Guarantee, NotPrivate};
 use crate::wall::{Geometry, Query, SumId, Wall, WallError};
+use reticent_noise::with_wide_vectors;
 use serde::{Deserialize, Serialize};
 
 /// What a record's contribution is, before it is clipped.
@@ -168,18 +170,26 @@ impl Sep {
         phase: &Phase,
         average: Average,
     ) -> Result<(), WallError> {
-        let (width, n) = (model.width(), self.records);
+        let (width, n, by_n) = (model.width(), self.records, 1.0 / self.records);
         let (mut factor, mut natural, mut cavity) =
             (vec![0.0; width], vec![0.0; width], M::Cavity::default());
         let mut mean = Mean::new(&self.noise, width);
+        let coordinates = phase.coordinates;
         for step in 0..phase.steps {
-            for k in 0..width {
-                factor[k] = self.likelihood[k] / n;
-                natural[k] = model.prior()[k] + self.likelihood[k] - factor[k];
-            }
+            with_wide_vectors(
+                #[inline(always)]
+                || {
+                    let parts = self.likelihood.iter().zip(model.prior());
+                    for (natural, (likelihood, prior)) in natural.iter_mut().zip(parts) {
+                        *natural = prior + likelihood - likelihood * by_n;
+                    }
+                    if coordinates == Coordinates::Difference {
+                        factor.iter_mut().zip(&self.likelihood).for_each(|(f, l)| *f = l * by_n);
+                    }
+                },
+            );
             self.projections += model.project(&mut natural);
             model.condition(&natural, &mut cavity);
-            let coordinates = phase.coordinates;
             let sites =
                 Sites { model, cavity: &cavity, factor: &factor, coordinates, clip: phase.clip.as_ref() };
             let mut released = wall.sum(phase.sums, &sites)?;
@@ -189,15 +199,24 @@ impl Sep {
             self.noise.scale(1.0 - share);
             if coordinates == Coordinates::Centred {
                 model.uncentre(&cavity, &mut released.values);
-                self.noise.add_mapped(&released.noise_sd, by, |x| model.uncentre(&cavity, x));
-            } else {
-                self.noise.add(&released.noise_sd, by);
+            }
+            match coordinates {
+                _ if released.guarantee == Guarantee::None(NotPrivate::NoNoise) => {}
+                Coordinates::Centred => {
+                    self.noise.add_mapped(&released.noise_sd, by, |x| model.uncentre(&cavity, x));
+                }
+                _ => self.noise.add(&released.noise_sd, by),
             }
             // A sum of differences lacks the average site of each record in the batch.
             let kept = if coordinates == Coordinates::Difference { 1.0 } else { 1.0 - share };
-            for (state, sum) in self.likelihood.iter_mut().zip(&released.values) {
-                *state = kept * *state + by * sum;
-            }
+            with_wide_vectors(
+                #[inline(always)]
+                || {
+                    for (state, sum) in self.likelihood.iter_mut().zip(&released.values) {
+                        *state = kept * *state + by * sum;
+                    }
+                },
+            );
             if average == Average::SecondHalf && 2 * step >= phase.steps {
                 mean.push(&self.likelihood, &self.noise, 1.0 - share);
             }

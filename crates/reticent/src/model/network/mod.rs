@@ -1,0 +1,341 @@
+//! Regression by a fully connected network of rectified linear units, by probabilistic backpropagation.
+//!
+//! Each weight is Gaussian in the approximation. A layer with $d$ inputs $z$ and a bias $z_{d+1} = 1$ has pre-activations
+//! $a_j = (d+1)^{-1/2}\sum_i w_{ij} z_i$; hidden layers have $z = \max(a, 0)$, and the output is
+//! $y \sim N(a, 1/\gamma)$. The noise precision $\gamma$ is known or has a gamma prior. Weights have the prior
+//! $N(0, 1/\lambda)$ with a gamma hyper-prior of $\lambda$, which [`refine_prior`](Network::refine_prior) brings up to date.
+//!
+//! Natural parameters are $(m/v, 1/v)$ for each weight, weight after weight, and $(a - 1, -b)$ for the noise if it is unknown.
+//! Records are rows of inputs and the target, already scaled: by public bounds if the result is to be private.
+//!
+//! ```
+//! use reticent::engine::Ep;
+//! use reticent::model::network::{Network, NetworkPosterior, OutputNoise, Start};
+//!
+//! let mut network = Network::new(&[1, 10], OutputNoise::default())?;
+//! let records: Vec<f64> = (0..100).map(|n| n as f64 / 25.0 - 2.0).flat_map(|x| [x, x.abs() - 1.0]).collect();
+//! let mut state = Ep::new(&network, &records, 2, &network.start(1, Start::Usual));
+//! for _ in 0..20 {
+//!     state.pass(&network, &records, 0..100, 0.4);
+//!     network.refine_prior(&state.natural(&network));
+//! }
+//! let posterior = NetworkPosterior::new(&network, &state.fit(&network));
+//! assert!((posterior.predict(&[1.5]).mean - 0.5).abs() < 0.2);
+//! # Ok::<(), reticent::model::network::NetworkError>(())
+//! ```
+//!
+//! Not for: several outputs, classes, or inputs that are images.
+//!
+//! # Citation
+//! Hernandez-Lobato, Adams, "Probabilistic backpropagation for scalable learning of Bayesian neural networks", ICML 2015; Li,
+//! Hernandez-Lobato, Turner, "Stochastic expectation propagation", NeurIPS 2015, section 5.
+
+mod predict;
+mod refine;
+mod relu;
+mod site;
+
+pub use predict::{NetworkPosterior, Prediction};
+pub use site::NetworkCavity;
+
+use crate::engine::SiteModel;
+use crate::family::Gamma;
+use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal};
+use reticent_noise::with_wide_vectors;
+use std::ops::Range;
+use thiserror::Error;
+
+/// The noise about the network's output.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum OutputNoise {
+    /// $1/\gamma$.
+    Known(f64),
+    /// A prior of $\gamma$, with a shape above 1.
+    Unknown(Gamma),
+}
+
+impl Default for OutputNoise {
+    /// Shape and rate 6, for targets of unit variance.
+    fn default() -> Self {
+        Self::Unknown(USUAL_GAMMA)
+    }
+}
+
+/// The prior of $\gamma$ and of $\lambda$ in the paper.
+const USUAL_GAMMA: Gamma = Gamma { shape: 6.0, rate: 6.0 };
+
+/// How many standard deviations of its prior the mean of a weight may be from 0.
+const FARTHEST: f64 = 1000.0;
+
+/// Where the approximation starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// The variances of the prior, and random means of variance $1/(d+1)$.
+    Usual,
+    /// The same with the vectors of $m/v$ and of $1/v$ of each layer scaled to a norm of at most 1: variances that grow with the
+    /// root of the number of weights of the layer, and larger means. An unknown noise starts at a variance of 0.1, for targets of
+    /// unit variance, as sure as this many records would make it: so the errors of the first pass are not taken for noise.
+    Wide {
+        /// $N$, a public number.
+        records: usize,
+    },
+}
+
+/// Why a network is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[allow(missing_docs, reason = "each message says what its variant is")]
+pub enum NetworkError {
+    #[error("a network needs a number of inputs, and at least one unit in each hidden layer")]
+    Shape,
+    #[error("variances must be positive, the shape of a gamma prior above 1, and a floor between 0 and 1")]
+    NotPositive,
+}
+
+/// The weights between two layers, input by input, with the bias as the last input.
+#[derive(Debug, Clone, Copy)]
+struct Layer {
+    /// Without the bias.
+    inputs: usize,
+    units: usize,
+    /// The first weight.
+    first: usize,
+    /// $(d+1)^{-1/2}$.
+    scale: f64,
+}
+
+impl Layer {
+    fn weights(self) -> Range<usize> {
+        self.first..self.first + (self.inputs + 1) * self.units
+    }
+}
+
+/// A network, with its prior.
+#[derive(Debug, Clone)]
+pub struct Network {
+    layers: Vec<Layer>,
+    noise: OutputNoise,
+    hyper: refine::HyperPrior,
+    prior: Vec<f64>,
+    /// What the precision of a weight is at least, over that of its prior.
+    floor: f64,
+}
+
+impl Network {
+    /// A network with these numbers of inputs and of units in each hidden layer, and one output. Without hidden layers it is linear
+    /// regression.
+    ///
+    /// # Errors
+    /// [`NetworkError`] if there is no such network.
+    pub fn new(sizes: &[usize], noise: OutputNoise) -> Result<Self, NetworkError> {
+        if sizes.is_empty() || sizes[1..].contains(&0) {
+            return Err(NetworkError::Shape);
+        }
+        let positive = match noise {
+            OutputNoise::Known(variance) => variance > 0.0 && variance.is_finite(),
+            OutputNoise::Unknown(prior) => prior.is_proper() && prior.shape > 1.0,
+        };
+        if !positive {
+            return Err(NetworkError::NotPositive);
+        }
+        let (mut layers, mut first) = (Vec::new(), 0);
+        for (k, &inputs) in sizes.iter().enumerate() {
+            let units = sizes.get(k + 1).copied().unwrap_or(1);
+            layers.push(Layer { inputs, units, first, scale: ((inputs + 1) as f64).sqrt().recip() });
+            first += (inputs + 1) * units;
+        }
+        let hyper = refine::HyperPrior::new(USUAL_GAMMA, first);
+        let mut prior = [0.0, hyper.precision()].repeat(first);
+        if let OutputNoise::Unknown(gamma) = noise {
+            prior.extend(gamma.natural());
+        }
+        Ok(Self { layers, noise, hyper, prior, floor: 1e-3 })
+    }
+
+    /// With another hyper-prior of the precision $\lambda$ of weights, which starts at $(a - 1)/b$.
+    ///
+    /// # Errors
+    /// [`NetworkError::NotPositive`] if its shape is not above 1.
+    pub fn with_weight_prior(mut self, prior: Gamma) -> Result<Self, NetworkError> {
+        if !(prior.is_proper() && prior.shape > 1.0) {
+            return Err(NetworkError::NotPositive);
+        }
+        self.hyper = refine::HyperPrior::new(prior, self.weights());
+        let precision = self.hyper.precision();
+        self.prior[..2 * self.layers.last().map_or(0, |layer| layer.weights().end)]
+            .chunks_exact_mut(2)
+            .for_each(|weight| weight.copy_from_slice(&[0.0, precision]));
+        Ok(self)
+    }
+
+    /// With another least precision of a weight, as a share of its prior's: 0.001 if not set. Noise makes some precisions negative,
+    /// and the floor then decides how far their weights may go.
+    ///
+    /// # Errors
+    /// [`NetworkError::NotPositive`] if it is not between 0 and 1.
+    pub fn with_floor(mut self, floor: f64) -> Result<Self, NetworkError> {
+        if !(floor > 0.0 && floor <= 1.0) {
+            return Err(NetworkError::NotPositive);
+        }
+        self.floor = floor;
+        Ok(self)
+    }
+
+    /// The number of inputs: a record has one value more.
+    #[must_use]
+    pub fn inputs(&self) -> usize {
+        self.layers[0].inputs
+    }
+
+    /// How many weights there are, biases included.
+    #[must_use]
+    pub fn weights(&self) -> usize {
+        self.layers.last().map_or(0, |layer| layer.weights().end)
+    }
+
+    /// The noise about the output, with its prior.
+    #[must_use]
+    pub fn noise(&self) -> OutputNoise {
+        self.noise
+    }
+
+    /// The likelihood part that gives weights random means, so that units differ. Random, but public: it knows no records.
+    #[must_use]
+    pub fn start(&self, seed: u64, start: Start) -> Vec<f64> {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut likelihood = vec![0.0; self.width()];
+        for layer in &self.layers {
+            let part = 2 * layer.first..2 * layer.weights().end;
+            let (prior, likelihood) = (&self.prior[part.clone()], &mut likelihood[part]);
+            for (weight, prior) in likelihood.chunks_exact_mut(2).zip(prior.chunks_exact(2)) {
+                let normal: f64 = StandardNormal.sample(&mut rng);
+                weight[0] = normal * layer.scale * prior[1];
+            }
+            if start != Start::Usual {
+                let norm = |squares: f64| squares.sqrt().max(1.0);
+                let lambda = norm(likelihood.iter().step_by(2).map(|x| x * x).sum());
+                let precision = norm(prior.iter().skip(1).step_by(2).map(|x| x * x).sum());
+                for (weight, prior) in likelihood.chunks_exact_mut(2).zip(prior.chunks_exact(2)) {
+                    weight[0] /= lambda;
+                    weight[1] = prior[1] / precision - prior[1];
+                }
+            }
+        }
+        if let (Start::Wide { records }, OutputNoise::Unknown(_)) = (start, self.noise) {
+            let half = 0.5 * records as f64;
+            likelihood[2 * self.weights()..].copy_from_slice(&[half, -0.1 * half]);
+        }
+        likelihood
+    }
+
+    /// Whether [`project`](SiteModel::project) would leave all weights alone: what is usual, in vector code.
+    fn all_allowed(&self, weights: &[f64]) -> bool {
+        let (floor, square) = (self.floor, FARTHEST * FARTHEST);
+        let mut beyond = 0;
+        with_wide_vectors(
+            #[inline(always)]
+            || {
+                let pairs = weights.as_chunks::<2>().0.iter().zip(self.prior.as_chunks::<2>().0);
+                for (&[lambda, precision], &[_, prior]) in pairs {
+                    let high = precision >= floor * prior;
+                    let near = lambda * lambda * prior <= square * precision * precision;
+                    beyond |= u64::from(!high) | u64::from(!near);
+                }
+            },
+        );
+        beyond == 0
+    }
+
+    /// The prior precision of weights as it stands: $(a - 1)/b$ of the approximation of $\lambda$.
+    #[must_use]
+    pub fn prior_precision(&self) -> f64 {
+        self.hyper.precision()
+    }
+
+    /// Brings the prior of each weight up to date with the hyper-prior, given the natural parameters of $q$. To be called after each
+    /// pass over the records.
+    ///
+    /// # Privacy
+    /// Knows of the records only what `natural` does.
+    ///
+    /// # Panics
+    /// If the natural parameters are not those of this network.
+    pub fn refine_prior(&mut self, natural: &[f64]) {
+        assert_eq!(natural.len(), self.prior.len(), "natural parameters of another model");
+        let weights = 2 * self.weights();
+        self.hyper.refine(&natural[..weights], &mut self.prior[..weights]);
+    }
+}
+
+impl SiteModel for Network {
+    type Cavity = NetworkCavity;
+
+    fn width(&self) -> usize {
+        self.prior.len()
+    }
+
+    fn prior(&self) -> &[f64] {
+        &self.prior
+    }
+
+    fn condition(&self, natural: &[f64], cavity: &mut NetworkCavity) {
+        cavity.prepare(self, natural);
+    }
+
+    fn site(&self, cavity: &NetworkCavity, record: &[f64], out: &mut [f64]) {
+        cavity.site(self, record, out);
+    }
+
+    /// Precisions of weights are at least a [share](Network::with_floor) of the prior's, and means at most a thousand of its
+    /// standard deviations from 0, which only noise takes them to. The shape $a$ of the noise precision is such that $a - 1$ is at least a tenth
+    /// of its prior's, and its rate at least a thousandth.
+    fn project(&self, natural: &mut [f64]) -> u64 {
+        let (weights, gamma) = natural.split_at_mut(2 * self.weights());
+        let mut moved = 0;
+        if !self.all_allowed(weights) {
+            for (weight, prior) in weights.chunks_exact_mut(2).zip(self.prior.chunks_exact(2)) {
+                let precision = weight[1].max(self.floor * prior[1]);
+                let farthest = FARTHEST * precision / prior[1].sqrt();
+                let lambda = weight[0].clamp(-farthest, farthest);
+                moved += u64::from(weight[1] != precision || weight[0] != lambda);
+                weight.copy_from_slice(&[lambda, precision]);
+            }
+        }
+        if let OutputNoise::Unknown(prior) = self.noise {
+            let found = Gamma::from_natural(gamma);
+            let shape = found.shape.max(1.0 + 0.1 * (prior.shape - 1.0));
+            let allowed = Gamma { shape, rate: found.rate.max(1e-3 * prior.rate) };
+            moved += u64::from(found != allowed);
+            gamma.copy_from_slice(&allowed.natural());
+        }
+        moved
+    }
+
+    fn centre(&self, cavity: &NetworkCavity, natural: &mut [f64]) {
+        shift(natural, cavity.means(), -1.0);
+    }
+
+    fn uncentre(&self, cavity: &NetworkCavity, centred: &mut [f64]) {
+        shift(centred, cavity.means(), 1.0);
+    }
+
+    fn blocks(&self) -> Vec<Range<usize>> {
+        (0..self.width() / 2).map(|k| 2 * k..2 * k + 2).collect()
+    }
+}
+
+/// $\lambda \pm pm$ for each weight.
+fn shift(natural: &mut [f64], means: &[f64], sign: f64) {
+    with_wide_vectors(
+        #[inline(always)]
+        || {
+            for (weight, mean) in natural.as_chunks_mut::<2>().0.iter_mut().zip(means) {
+                weight[0] += sign * weight[1] * mean;
+            }
+        },
+    );
+}
+
+#[cfg(test)]
+mod tests;
