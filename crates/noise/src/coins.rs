@@ -1,6 +1,5 @@
 use crate::chacha::{BATCH, ChaCha};
 use crate::error::NoiseError;
-use std::collections::HashSet;
 use std::num::NonZeroU64;
 use zeroize::Zeroizing;
 
@@ -75,19 +74,22 @@ impl Coins<'_> {
 
     /// A uniform subset of `0..population` of the given size, in increasing order.
     ///
-    /// # Citation
-    /// Floyd, in Bentley and Floyd, "A sample of brilliance", CACM 30(9), 1987: one coin and $O(1)$ memory an element.
+    /// Uniform indices are drawn, as many as are missing, and repeated ones dropped, until there are enough: what is found does
+    /// not depend on how indices are named, so all subsets are equally likely. If the subset is the larger half, what is left
+    /// out is drawn instead, so that most draws are new.
     pub fn subset(&mut self, population: usize, size: usize) -> Result<Vec<usize>, NoiseError> {
-        let first = population.checked_sub(size).ok_or(NoiseError::Subset { size, population })?;
-        let mut chosen = HashSet::with_capacity(size);
-        for last in first..population {
-            let index = self.index_up_to(last);
-            if !chosen.insert(index) {
-                chosen.insert(last);
-            }
+        let left_out = population.checked_sub(size).ok_or(NoiseError::Subset { size, population })?;
+        let wanted = size.min(left_out);
+        let mut chosen = Vec::with_capacity(wanted);
+        while chosen.len() < wanted {
+            let missing = wanted - chosen.len();
+            chosen.extend((0..missing).map(|_| self.index_up_to(population - 1)));
+            chosen.sort_unstable();
+            chosen.dedup();
         }
-        let mut chosen: Vec<usize> = chosen.into_iter().collect();
-        chosen.sort_unstable();
+        if size > left_out {
+            chosen = (0..population).filter(|i| chosen.binary_search(i).is_err()).collect();
+        }
         Ok(chosen)
     }
 
