@@ -83,13 +83,13 @@ fn main() {
     let pool = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
     let (one, two) = (pool(1), pool(2));
     let mut least = [f64::INFINITY; 6];
-    for _ in 0..15 {
+    for _ in 0..7 {
         let found = [
             normal_draw(),
             one.install(|| run(&model, N, 1, STEPS, false)),
             one.install(|| run(&model, N, 1, STEPS, true)),
-            one.install(|| run(&model, 20_000, 1000, 40, true)),
-            two.install(|| run(&model, 20_000, 1000, 40, true)),
+            one.install(|| run(&model, 20_000, 1000, 400, true)),
+            two.install(|| run(&model, 20_000, 1000, 400, true)),
             {
                 let data = values(N);
                 let clock = Instant::now();
