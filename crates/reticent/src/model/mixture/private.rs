@@ -111,9 +111,10 @@ pub enum FitError {
     Accounting(#[from] reticent_accounting::Error),
 }
 
-/// Steps that refine a start. Anything from 2 to 10 does about as well: all of them together have the same noise.
+/// Steps that refine a start: more than one, since the response is linear only near the means, and few, since all of them
+/// together have the same noise however many they are.
 const STEPS: u64 = 8;
-/// Frequencies of a sketch. Anything from 100 to 400 does about as well.
+/// Frequencies of a sketch: many more than there are coordinates of means to be found.
 const FREQUENCIES: usize = 200;
 /// How many deviations of the noise a component of the sketch should stand out by.
 const STANDS_OUT: f64 = 12.0;

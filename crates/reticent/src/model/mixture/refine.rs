@@ -2,7 +2,7 @@
 //!
 //! A record pulls at each mean by its centred site times $s^2$: to first order in $V_k/s^2$ that is $f_k = r_k(x - m_k)$. The pulls of
 //! all components, and its responsibilities $c(r_k - 1/J)$, are one vector, clipped once. The precision of the sites is *not*
-//! released. It would double the width and the norm of the vector, and the model knows it: given where the means are, sites
+//! released. It would add to the width and the norm of the vector, and the model knows it: given where the means are, sites
 //! have an expected precision, and clipped sites an expected response to the true means $\mu$,
 //!
 //! $$E\Big[\sum_n f(x_n)\Big] = b + H(\mu - m) + \dots, \qquad H = N\,E[f\,\nabla_\mu \log p(x)^T], \quad K = N\,E[ff^T].$$

@@ -1,7 +1,7 @@
 //! A private sketch of where the records are, for a start in the right mode.
 //!
-//! The posterior of a mixture has many modes, and where EP starts decides which it finds: from a random start even
-//! non-private EP is usually lost. So the first release is a sketch: each record contributes
+//! The posterior of a mixture has many modes, and where EP starts decides which it finds, with or without privacy. So the first
+//! release is a sketch: each record contributes
 //! $m^{-1/2}(\cos w_i \cdot x, \sin w_i \cdot x)_{i \le m}$ for public random frequencies $w_i \sim N(0, I/h^2)$. Its norm is 1, whatever $x$ is, so
 //! nothing is lost to clipping, and no bounds are needed. Under the model, the expected sum is
 //!

@@ -279,3 +279,28 @@ fn what_is_no_network_is_refused() {
     assert_eq!(network.clone().with_floor(0.0).err(), Some(NetworkError::NotPositive));
     assert_eq!(network.with_weight_prior(flat).err(), Some(NetworkError::NotPositive));
 }
+
+/// A site is a function of its record and the cavity alone: what other records, or other networks, left in the scratch space of
+/// the thread changes no bit of it. Amplification by sampling, and the wall itself, rest on that.
+#[test]
+fn a_site_does_not_depend_on_the_records_before_it() {
+    let site = |sizes: &[usize], record: &[f64]| {
+        let model = Network::new(sizes, OutputNoise::default()).unwrap();
+        let mut q: Vec<f64> =
+            model.prior().iter().zip(model.start(3, Start::Usual)).map(|(p, l)| p + l).collect();
+        model.project(&mut q);
+        let mut cavity = NetworkCavity::default();
+        model.condition(&q, &mut cavity);
+        let mut out = vec![0.0; model.width()];
+        model.site(&cavity, record, &mut out);
+        out.iter().map(|x| x.to_bits()).collect::<Vec<_>>()
+    };
+    let alone = std::thread::spawn(move || site(&[2, 7, 5], &[0.3, -0.8, 0.5])).join().unwrap();
+    for before in [[1e29, -1e29, 1e29], [f64::NAN; 3], [f64::INFINITY, 0.0, 1.0], [0.4, -1.0, 2.0]] {
+        // Other numbers of inputs too, so that what is an input here was a hidden unit before.
+        for sizes in [&[2, 7, 5][..], &[2, 40, 30, 20], &[1, 9, 8], &[0, 30], &[2]] {
+            site(sizes, &before[..=sizes[0]]);
+            assert_eq!(site(&[2, 7, 5], &[0.3, -0.8, 0.5]), alone, "{sizes:?} {before:?}");
+        }
+    }
+}
