@@ -1,3 +1,5 @@
+use crate::family::Gaussian;
+use crate::matrix;
 use reticent_noise::with_wide_vectors;
 use std::ops::Range;
 
@@ -144,6 +146,16 @@ impl Noise {
             (0..size).for_each(|i| out[i * size + j] = column[i]);
         }
         out
+    }
+
+    /// The covariance of the noise in the mean of a Gaussian whose natural parameters are this block, to first order:
+    /// $V\Sigma V$, where $\Sigma$ is the covariance of the noise in $\lambda$ less the noise in $P$ times the mean.
+    #[must_use]
+    pub fn in_mean(&self, block: usize, family: Gaussian, mean: &[f64], covariance: &[f64]) -> Vec<f64> {
+        let (d, size) = (family.dimension, family.width());
+        let image = self.image(block, |noise| family.shift(mean, noise, -1.0));
+        let sigma: Vec<f64> = (0..d * d).map(|ij| image[ij / d * size + ij % d]).collect();
+        matrix::sandwich(covariance, &sigma, d)
     }
 
     /// The variance in each coordinate.

@@ -23,6 +23,14 @@ impl Gamma {
         [self.shape - 1.0, -self.rate]
     }
 
+    /// Raises the shape and the rate of natural parameters to at least those of `least`; whether one was below.
+    pub fn raise(natural: &mut [f64], least: Self) -> bool {
+        let found = Self::from_natural(natural);
+        let allowed = Self { shape: found.shape.max(least.shape), rate: found.rate.max(least.rate) };
+        natural.copy_from_slice(&allowed.natural());
+        found != allowed
+    }
+
     /// The member with this mean and this variance.
     #[must_use]
     pub fn from_moments(mean: f64, variance: f64) -> Self {

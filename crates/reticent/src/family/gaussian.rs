@@ -161,6 +161,34 @@ impl Gaussian {
         }
     }
 
+    /// $\lambda \pm Pm$ for a mean $m$, with the sign of `sign`.
+    pub fn shift(self, mean: &[f64], natural: &mut [f64], sign: f64) {
+        let d = self.dimension;
+        let (lambda, coordinates) = natural.split_at_mut(d);
+        match self.covariance {
+            Covariance::Full => {
+                let mut next = coordinates.iter();
+                for i in 0..d {
+                    for j in i..d {
+                        let x = next.next().copied().unwrap_or_default() * sign;
+                        if i == j {
+                            lambda[i] += x * mean[i];
+                        } else {
+                            let x = x * std::f64::consts::FRAC_1_SQRT_2;
+                            lambda[i] += x * mean[j];
+                            lambda[j] += x * mean[i];
+                        }
+                    }
+                }
+            }
+            Covariance::Diagonal => (0..d).for_each(|i| lambda[i] += sign * coordinates[i] * mean[i]),
+            Covariance::Isotropic => {
+                let precision = coordinates[0] / (d as f64).sqrt();
+                (0..d).for_each(|i| lambda[i] += sign * precision * mean[i]);
+            }
+        }
+    }
+
     /// $KL(p \Vert q)$ between two members; infinite if one is not a density.
     #[must_use]
     pub fn kl(self, p: &[f64], q: &[f64]) -> f64 {

@@ -203,11 +203,8 @@ impl SiteModel for Mixture {
         }
         let (gamma, dirichlet) = self.gamma_and_dirichlet();
         if let NoiseVariance::Unknown(prior) = self.noise {
-            let found = Gamma::from_natural(&natural[gamma.clone()]);
-            let allowed =
-                Gamma { shape: found.shape.max(prior.shape), rate: found.rate.max(0.1 * prior.rate) };
-            moved += u64::from(found != allowed);
-            natural[gamma].copy_from_slice(&allowed.natural());
+            let least = Gamma { rate: 0.1 * prior.rate, ..prior };
+            moved += u64::from(Gamma::raise(&mut natural[gamma], least));
         }
         if let Weights::Dirichlet(alpha) = self.weights {
             for x in &mut natural[dirichlet] {
@@ -278,35 +275,7 @@ impl Mixture {
     /// $\lambda \pm Pm$ for each component, at the means of the cavity.
     fn shift(&self, cavity: &MixtureCavity, natural: &mut [f64], sign: f64) {
         for k in 0..self.components {
-            shift(self.family, cavity.mean(k, self.dimension()), &mut natural[self.component(k)], sign);
-        }
-    }
-}
-
-/// $\lambda \pm Pm$ for a mean $m$.
-fn shift(family: Gaussian, mean: &[f64], natural: &mut [f64], sign: f64) {
-    let d = family.dimension;
-    let (lambda, coordinates) = natural.split_at_mut(d);
-    match family.covariance {
-        Covariance::Full => {
-            let mut next = coordinates.iter();
-            for i in 0..d {
-                for j in i..d {
-                    let x = next.next().copied().unwrap_or_default() * sign;
-                    if i == j {
-                        lambda[i] += x * mean[i];
-                    } else {
-                        let x = x * std::f64::consts::FRAC_1_SQRT_2;
-                        lambda[i] += x * mean[j];
-                        lambda[j] += x * mean[i];
-                    }
-                }
-            }
-        }
-        Covariance::Diagonal => (0..d).for_each(|i| lambda[i] += sign * coordinates[i] * mean[i]),
-        Covariance::Isotropic => {
-            let precision = coordinates[0] / (d as f64).sqrt();
-            (0..d).for_each(|i| lambda[i] += sign * precision * mean[i]);
+            self.family.shift(cavity.mean(k, self.dimension()), &mut natural[self.component(k)], sign);
         }
     }
 }

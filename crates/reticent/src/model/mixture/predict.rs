@@ -1,6 +1,6 @@
 //! What a fitted mixture says: its components, and new records.
 
-use super::{Mixture, NoiseVariance, Weights, shift};
+use super::{Mixture, NoiseVariance, Weights};
 use crate::engine::{Fit, Noise};
 use crate::family::{Covariance, Dirichlet, Gamma, Gaussian, Moments};
 use crate::{matrix, theory};
@@ -81,7 +81,6 @@ impl MixturePosterior {
     /// Reads a fit; `None` if it is no density.
     #[must_use]
     pub fn new(model: &Mixture, fit: &Fit) -> Option<Self> {
-        let d = model.dimension();
         let (gamma, dirichlet) = model.gamma_and_dirichlet();
         let weights = match model.weights {
             Weights::Uniform => vec![1.0 / model.components as f64; model.components],
@@ -89,10 +88,7 @@ impl MixturePosterior {
         };
         let component = |(k, weight)| {
             let Moments { mean, covariance } = model.family.moments(&fit.natural[model.component(k)])?;
-            let image = fit.noise.image(k, |noise| shift(model.family, &mean, noise, -1.0));
-            let size = model.family.width();
-            let sigma: Vec<f64> = (0..d * d).map(|ij| image[ij / d * size + ij % d]).collect();
-            let noise_covariance = matrix::sandwich(&covariance, &sigma, d);
+            let noise_covariance = fit.noise.in_mean(k, model.family, &mean, &covariance);
             let expected_kl =
                 expected_kl(model.family, &fit.natural[model.component(k)], &mean, &fit.noise, k);
             Some(Component { mean, data_covariance: covariance, noise_covariance, expected_kl, weight })

@@ -35,8 +35,10 @@ mod refine;
 mod relu;
 mod site;
 
-pub use predict::{NetworkPosterior, Prediction};
+pub use super::prediction::Prediction;
+pub use predict::NetworkPosterior;
 pub use site::NetworkCavity;
+pub(super) use site::tilted_gamma;
 
 use crate::engine::SiteModel;
 use crate::family::Gamma;
@@ -303,11 +305,8 @@ impl SiteModel for Network {
             }
         }
         if let OutputNoise::Unknown(prior) = self.noise {
-            let found = Gamma::from_natural(gamma);
-            let shape = found.shape.max(1.0 + 0.1 * (prior.shape - 1.0));
-            let allowed = Gamma { shape, rate: found.rate.max(1e-3 * prior.rate) };
-            moved += u64::from(found != allowed);
-            gamma.copy_from_slice(&allowed.natural());
+            let least = Gamma { shape: 1.0 + 0.1 * (prior.shape - 1.0), rate: 1e-3 * prior.rate };
+            moved += u64::from(Gamma::raise(gamma, least));
         }
         moved
     }

@@ -3,53 +3,7 @@
 use super::{Network, NetworkCavity, OutputNoise};
 use crate::engine::Fit;
 use crate::family::Gamma;
-
-/// A Gaussian prediction.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Prediction {
-    /// Of the output and of the target.
-    pub mean: f64,
-    /// Of the output: what records leave open, and what the privacy noise adds.
-    pub variance: f64,
-    /// Of a target about the output.
-    pub noise_variance: f64,
-}
-
-impl Prediction {
-    /// $\log p(y)$ of a target.
-    #[must_use]
-    pub fn log_likelihood(&self, target: f64) -> f64 {
-        let variance = self.variance + self.noise_variance;
-        -0.5 * ((std::f64::consts::TAU * variance).ln() + (target - self.mean).powi(2) / variance)
-    }
-
-    /// The value below which a target is with this probability.
-    #[must_use]
-    pub fn quantile(&self, probability: f64) -> f64 {
-        self.mean + (self.variance + self.noise_variance).sqrt() * normal_quantile(probability)
-    }
-}
-
-/// $\Phi^{-1}(p)$ by bisection; infinite at 0 and 1.
-fn normal_quantile(probability: f64) -> f64 {
-    // Accurate in the lower tail, and the upper is its mirror image.
-    if probability > 0.5 {
-        return -normal_quantile(1.0 - probability);
-    }
-    if probability <= 0.0 {
-        return f64::NEG_INFINITY;
-    }
-    let (mut low, mut high) = (-40.0, 0.0);
-    for _ in 0..60 {
-        let middle = 0.5 * (low + high);
-        if 0.5 * libm::erfc(-middle * std::f64::consts::FRAC_1_SQRT_2) < probability {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    0.5 * (low + high)
-}
+use crate::model::Prediction;
 
 /// A fitted network.
 #[derive(Debug)]

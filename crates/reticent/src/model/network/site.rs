@@ -60,7 +60,7 @@ fn weight_site(m: f64, v: f64, g: f64, k: f64) -> [f64; 2] {
 
 /// The gamma of a precision $\gamma$ after seeing that a Gaussian with variance $v + 1/\gamma$ is `gap` from its mean: from the evidence at
 /// shapes $a$, $a+1$ and $a+2$, which give $E[\gamma]$ and $E[\gamma^2]$.
-pub(super) fn tilted_gamma(cavity: Gamma, gap: f64, variance: f64) -> Option<Gamma> {
+pub(in crate::model) fn tilted_gamma(cavity: Gamma, gap: f64, variance: f64) -> Option<Gamma> {
     let Gamma { shape: a, rate: b } = cavity;
     let spread = |shape: f64| variance + b / (shape - 1.0);
     let (v, v1, v2) = (spread(a), spread(a + 1.0), spread(a + 2.0));

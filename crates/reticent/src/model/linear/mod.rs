@@ -1,0 +1,273 @@
+//! Linear, probit and logistic regression.
+//!
+//! A record has inputs $x$ and a target $y$. With a bias as the last input, $x_{d+1} = 1$, and weights $w \sim N(0, \Lambda_0^{-1})$, the
+//! target depends on $a = w \cdot x$ alone:
+//!
+//! | [`Response`] | $p(y \mid a)$ |
+//! |---|---|
+//! | `Known`, `Unknown` | $N(y; a, 1/\gamma)$, with a gamma prior of $\gamma$ if it is unknown |
+//! | `Probit` | $\Phi(ya)$ for classes $y = \pm1$ |
+//! | `Logistic` | $1/(1 + e^{-ya})$ for classes $y = \pm1$ |
+//!
+//! The approximation is Gaussian, with any covariance or with independent weights, and a gamma for an unknown $\gamma$. As all
+//! responses are log-concave, sites never have a negative precision. Natural parameters are those of
+//! [`Gaussian`], and $(a - 1, -b)$ for the noise if it is unknown. Records are rows of inputs and the target, already scaled: by public
+//! bounds if the result is to be private.
+//!
+//! ```
+//! use reticent::engine::{Fit, Noise, SiteModel, ep};
+//! use reticent::family::Covariance;
+//! use reticent::model::linear::{Linear, LinearPosterior, Response};
+//!
+//! let model = Linear::new(1, 10.0, Covariance::Full, Response::Probit)?;
+//! let records: Vec<f64> = (0..100).map(|n| n as f64 / 50.0 - 1.0).flat_map(|x| [x, (x - 0.2).signum()]).collect();
+//! let natural = ep(&model, &records, 2, 5, 1.0);
+//! let fit = Fit { natural, noise: Noise::none(model.blocks()), projections: 0 };
+//! let posterior = LinearPosterior::new(&model, &fit).expect("a density");
+//! assert!(posterior.positive(&[0.8]) > 0.95 && posterior.positive(&[-0.5]) < 0.05);
+//! # Ok::<(), reticent::model::linear::LinearError>(())
+//! ```
+//!
+//! Not for: more than two classes; any covariance with many inputs, as the covariance of the privacy noise then has about
+//! $d^4/4$ elements (independent weights have $4d^2$).
+//!
+//! # Citation
+//! Minka, "Expectation propagation for approximate Bayesian inference", UAI 2001; Hernandez-Lobato, Adams, "Probabilistic
+//! backpropagation", ICML 2015, section 3.2, for the unknown noise.
+
+mod logistic;
+mod predict;
+mod site;
+
+pub use super::prediction::Prediction;
+pub use predict::LinearPosterior;
+pub use site::LinearCavity;
+
+use crate::engine::{Simulate, SiteModel};
+use crate::family::{Covariance, Gamma, Gaussian};
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
+use rand_distr::{Distribution, StandardNormal};
+use std::ops::Range;
+use thiserror::Error;
+
+/// How a target depends on $a = w \cdot x$.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Response {
+    /// $N(a, s^2)$ with this $s^2$.
+    Known(f64),
+    /// The same with a prior of $1/s^2$, of a shape above 1.
+    Unknown(Gamma),
+    /// The class $+1$ (any positive target) or $-1$, by the normal distribution function.
+    Probit,
+    /// The class $+1$ (any positive target) or $-1$, by the logistic function.
+    Logistic,
+}
+
+/// Why a regression is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[allow(missing_docs, reason = "each message says what its variant is")]
+pub enum LinearError {
+    #[error("the covariance of weights must be full or diagonal")]
+    Covariance,
+    #[error("one prior precision is needed for each input and for the bias, not {given} for {inputs} inputs")]
+    Shape { inputs: usize, given: usize },
+    #[error(
+        "variances and precisions must be positive, the shape of a gamma prior above 1, and a floor between 0 and 1"
+    )]
+    NotPositive,
+}
+
+/// A regression, with its prior and its approximating family.
+#[derive(Debug, Clone)]
+pub struct Linear {
+    family: Gaussian,
+    response: Response,
+    /// The diagonal of $\Lambda_0$.
+    precisions: Vec<f64>,
+    prior: Vec<f64>,
+    floor: f64,
+}
+
+impl Linear {
+    /// With this many inputs, and the same prior variance for all weights and the bias.
+    ///
+    /// # Errors
+    /// [`LinearError`] if there is no such model.
+    pub fn new(
+        inputs: usize,
+        prior_variance: f64,
+        covariance: Covariance,
+        response: Response,
+    ) -> Result<Self, LinearError> {
+        if covariance == Covariance::Isotropic {
+            return Err(LinearError::Covariance);
+        }
+        let proper = match response {
+            Response::Known(variance) => variance > 0.0 && variance.is_finite(),
+            Response::Unknown(prior) => prior.is_proper() && prior.shape > 1.0,
+            Response::Probit | Response::Logistic => true,
+        };
+        if !proper {
+            return Err(LinearError::NotPositive);
+        }
+        let family = Gaussian { dimension: inputs + 1, covariance };
+        let model = Self { family, response, precisions: Vec::new(), prior: Vec::new(), floor: 0.9 };
+        model.with_prior_precisions(&vec![1.0 / prior_variance; inputs + 1])
+    }
+
+    /// With a prior precision for each weight, that of the bias last. They must be public.
+    ///
+    /// # Errors
+    /// [`LinearError`] if there are not as many, or one is not positive.
+    pub fn with_prior_precisions(mut self, precisions: &[f64]) -> Result<Self, LinearError> {
+        let d = self.family.dimension;
+        if precisions.len() != d {
+            return Err(LinearError::Shape { inputs: d - 1, given: precisions.len() });
+        }
+        if !precisions.iter().all(|p| *p > 0.0 && p.is_finite()) {
+            return Err(LinearError::NotPositive);
+        }
+        let matrix: Vec<f64> =
+            (0..d * d).map(|k| if k % (d + 1) == 0 { precisions[k / d] } else { 0.0 }).collect();
+        self.prior = vec![0.0; self.family.width()];
+        self.family.set_precision(&matrix, &mut self.prior);
+        if let Response::Unknown(gamma) = self.response {
+            self.prior.extend(gamma.natural());
+        }
+        self.precisions = precisions.to_vec();
+        Ok(self)
+    }
+
+    /// With another least precision of the weights, as a share of the prior's: 0.9 if not set. Records are never worth less
+    /// than nothing in these models, so only noise takes a precision below the prior's; a little is left for rounding.
+    ///
+    /// # Errors
+    /// [`LinearError::NotPositive`] if it is not between 0 and 1.
+    pub fn with_floor(mut self, floor: f64) -> Result<Self, LinearError> {
+        if !(floor > 0.0 && floor <= 1.0) {
+            return Err(LinearError::NotPositive);
+        }
+        self.floor = floor;
+        Ok(self)
+    }
+
+    /// The number of inputs, without the bias: a record has one value more.
+    #[must_use]
+    pub fn inputs(&self) -> usize {
+        self.family.dimension - 1
+    }
+
+    /// How targets depend on inputs.
+    #[must_use]
+    pub fn response(&self) -> Response {
+        self.response
+    }
+
+    /// The family of the weights, with the bias as the last one.
+    #[must_use]
+    pub fn family(&self) -> Gaussian {
+        self.family
+    }
+
+    /// Multiplies the coordinates of a precision by $(\Lambda_{0,ii}\Lambda_{0,jj})^{\pm 1/2}$, so that the prior is the identity and back.
+    fn rescale(&self, natural: &mut [f64], power: f64) {
+        let d = self.family.dimension;
+        let mut next = natural[d..self.family.width()].iter_mut();
+        for i in 0..d {
+            let last = if self.family.covariance == Covariance::Full { d } else { i + 1 };
+            for j in i..last {
+                if let Some(x) = next.next() {
+                    *x *= (self.precisions[i] * self.precisions[j]).powf(power);
+                }
+            }
+        }
+    }
+}
+
+impl SiteModel for Linear {
+    type Cavity = LinearCavity;
+
+    fn width(&self) -> usize {
+        self.prior.len()
+    }
+
+    fn prior(&self) -> &[f64] {
+        &self.prior
+    }
+
+    fn condition(&self, natural: &[f64], cavity: &mut LinearCavity) {
+        cavity.prepare(self, natural);
+    }
+
+    fn site(&self, cavity: &LinearCavity, record: &[f64], out: &mut [f64]) {
+        cavity.site(self, record, out);
+    }
+
+    /// Eigenvalues of the precision (the precision of each weight, if they are independent) are at least a
+    /// [share](Linear::with_floor) of the prior's, in units in which the prior is the identity. The shape $a$ of the noise precision is such that $a - 1$
+    /// is at least a tenth of its prior's, and its rate at least a thousandth.
+    fn project(&self, natural: &mut [f64]) -> u64 {
+        let (weights, gamma) = natural.split_at_mut(self.family.width());
+        self.rescale(weights, -0.5);
+        let mut moved = u64::from(self.family.project(weights, self.floor));
+        self.rescale(weights, 0.5);
+        if let Response::Unknown(prior) = self.response {
+            let least = Gamma { shape: 1.0 + 0.1 * (prior.shape - 1.0), rate: 1e-3 * prior.rate };
+            moved += u64::from(Gamma::raise(gamma, least));
+        }
+        moved
+    }
+
+    fn centre(&self, cavity: &LinearCavity, natural: &mut [f64]) {
+        self.family.shift(cavity.mean(), &mut natural[..self.family.width()], -1.0);
+    }
+
+    fn uncentre(&self, cavity: &LinearCavity, centred: &mut [f64]) {
+        self.family.shift(cavity.mean(), &mut centred[..self.family.width()], 1.0);
+    }
+
+    fn blocks(&self) -> Vec<Range<usize>> {
+        let weights = self.family.width();
+        [0..weights, weights..self.prior.len()].into_iter().filter(|part| !part.is_empty()).collect()
+    }
+}
+
+/// Records with inputs that are uniform between -1 and 1, as bounds would make them.
+impl Simulate for Linear {
+    fn record_width(&self) -> usize {
+        self.inputs() + 1
+    }
+
+    fn simulate(&self, records: usize, seed: u64) -> Vec<f64> {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let normal = |rng: &mut ChaCha8Rng| -> f64 { StandardNormal.sample(rng) };
+        let weights: Vec<f64> = self.precisions.iter().map(|p| normal(&mut rng) / p.sqrt()).collect();
+        let noise = match self.response {
+            Response::Known(variance) => variance,
+            Response::Unknown(prior) => rand_distr::Gamma::new(prior.shape, 1.0 / prior.rate)
+                .map_or(prior.rate / prior.shape, |gamma| 1.0 / gamma.sample(&mut rng).max(1e-6)),
+            Response::Probit | Response::Logistic => 1.0,
+        };
+        let mut values = Vec::with_capacity(records * self.record_width());
+        for _ in 0..records {
+            let first = values.len();
+            values.extend((0..self.inputs()).map(|_| rng.random_range(-1.0..1.0)));
+            let a = values[first..].iter().zip(&weights).map(|(x, w)| x * w).sum::<f64>()
+                + weights[self.inputs()];
+            let target = match self.response {
+                Response::Known(_) | Response::Unknown(_) => a + noise.sqrt() * normal(&mut rng),
+                Response::Probit => (a + normal(&mut rng)).signum(),
+                Response::Logistic => {
+                    let u: f64 = rng.random();
+                    (a + (u / (1.0 - u)).ln()).signum()
+                }
+            };
+            values.push(target);
+        }
+        values
+    }
+}
+
+#[cfg(test)]
+mod tests;
