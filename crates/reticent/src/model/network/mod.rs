@@ -1,8 +1,9 @@
-//! Regression by a fully connected network of rectified linear units, by probabilistic backpropagation.
+//! Regression, or two classes, by a fully connected network of rectified linear units, by probabilistic backpropagation.
 //!
 //! Each weight is Gaussian in the approximation. A layer with $d$ inputs $z$ and a bias $z_{d+1} = 1$ has pre-activations
 //! $a_j = (d+1)^{-1/2}\sum_i w_{ij} z_i$; hidden layers have $z = \max(a, 0)$, and the output is
-//! $y \sim N(a, 1/\gamma)$. The noise precision $\gamma$ is known or has a gamma prior. Weights have the prior
+//! $y \sim N(a, 1/\gamma)$. The noise precision $\gamma$ is known or has a gamma prior; or the target is a class $y = \pm1$ with probability
+//! $\Phi(ya)$. Weights have the prior
 //! $N(0, 1/\lambda)$ with a gamma hyper-prior of $\lambda$, which [`refine_prior`](Network::refine_prior) brings up to date.
 //!
 //! Natural parameters are $(m/v, 1/v)$ for each weight, weight after weight, and $(a - 1, -b)$ for the noise if it is unknown.
@@ -24,7 +25,7 @@
 //! # Ok::<(), reticent::model::network::NetworkError>(())
 //! ```
 //!
-//! Not for: several outputs, classes, or inputs that are images.
+//! Not for: several outputs, more than two classes, or inputs that are images.
 //!
 //! # Citation
 //! Hernandez-Lobato, Adams, "Probabilistic backpropagation for scalable learning of Bayesian neural networks", ICML 2015; Li,
@@ -56,6 +57,8 @@ pub enum OutputNoise {
     Known(f64),
     /// A prior of $\gamma$, with a shape above 1.
     Unknown(Gamma),
+    /// 1, and of a target only the sign is known: a class $+1$ (any positive target) or $-1$, with probability $\Phi(ya)$.
+    Probit,
 }
 
 impl Default for OutputNoise {
@@ -137,6 +140,7 @@ impl Network {
         let positive = match noise {
             OutputNoise::Known(variance) => variance > 0.0 && variance.is_finite(),
             OutputNoise::Unknown(prior) => prior.is_proper() && prior.shape > 1.0,
+            OutputNoise::Probit => true,
         };
         if !positive {
             return Err(NetworkError::NotPositive);
@@ -336,5 +340,7 @@ fn shift(natural: &mut [f64], means: &[f64], sign: f64) {
     );
 }
 
+#[cfg(test)]
+mod propagation_tests;
 #[cfg(test)]
 mod tests;

@@ -26,6 +26,7 @@ impl NetworkPosterior {
         cavity.prepare(model, &fit.natural);
         let noise_variance = match model.noise {
             OutputNoise::Known(variance) => variance,
+            OutputNoise::Probit => 1.0,
             OutputNoise::Unknown(_) => {
                 let Gamma { shape, rate } = Gamma::from_natural(&fit.natural[2 * model.weights()..]);
                 rate / (shape - 1.0)
@@ -40,7 +41,8 @@ impl NetworkPosterior {
         Self { model: model.clone(), aware, naive: cavity, noise_variance }
     }
 
-    /// What is known of the target of a record with these inputs.
+    /// What is known of the target of a record with these inputs. For a probit it is [`Prediction::positive`] that says how
+    /// probable the class $+1$ is.
     ///
     /// # Panics
     /// If there are not as many inputs as the network has.

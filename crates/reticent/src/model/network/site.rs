@@ -4,8 +4,8 @@
 //!
 //! $$m_a = s\sum m_w m_z, \qquad v_a = s^2\sum m_w^2 v_z + v_w(m_z^2 + v_z),$$
 //!
-//! and through the units as in `relu.rs`. The evidence is $Z = N(y; m_a, v_a + b/(a-1))$ at the output, and the derivatives of
-//! $\log Z$ come back by the chain rule. With $g = d\log Z/dm$, $k = g^2 - 2\,d\log Z/dv$ and $u = 1 - vk$, the tilted moments of a
+//! and through the units as in `relu.rs`. The evidence is $Z = N(y; m_a, v_a + b/(a-1))$ at the output, or
+//! $\Phi(ym_a/\sqrt{1 + v_a})$ for a class, and the derivatives of $\log Z$ come back by the chain rule. With $g = d\log Z/dm$, $k = g^2 - 2\,d\log Z/dv$ and $u = 1 - vk$, the tilted moments of a
 //! weight are $m + vg$ and $vu$, so its site is
 //!
 //! $$p_n = \frac ku, \qquad \lambda_n = \frac gu + p_n m.$$
@@ -15,6 +15,7 @@
 use super::relu::{LANES, rectify_all};
 use super::{Layer, Network, OutputNoise};
 use crate::family::Gamma;
+use crate::model::tilt::{Tilt, class};
 use reticent_noise::with_wide_vectors;
 use std::cell::RefCell;
 
@@ -96,6 +97,7 @@ impl NetworkCavity {
         );
         (self.noise, self.noise_variance) = match model.noise {
             OutputNoise::Known(variance) => (None, variance),
+            OutputNoise::Probit => (None, 1.0),
             OutputNoise::Unknown(_) => {
                 let gamma = Gamma::from_natural(gamma);
                 (Some(gamma), gamma.rate / (gamma.shape - 1.0))
@@ -136,9 +138,14 @@ impl NetworkCavity {
                 || {
                     let (mean, spread) = self.forward(model, inputs, scratch);
                     (gap, variance) = (target[0] - mean, spread);
-                    let by = 1.0 / (spread + self.noise_variance);
-                    let by_variance = 0.5 * by * (gap * gap * by - 1.0);
-                    self.backward(model, gap * by, by_variance, scratch, weights);
+                    let (by_mean, by_variance) = if model.noise == OutputNoise::Probit {
+                        let tilt = Tilt::probit(mean, spread, class(target[0]));
+                        (tilt.slope, 0.5 * (tilt.slope * tilt.slope - tilt.curvature))
+                    } else {
+                        let by = 1.0 / (spread + self.noise_variance);
+                        (gap * by, 0.5 * by * (gap * gap * by - 1.0))
+                    };
+                    self.backward(model, by_mean, by_variance, scratch, weights);
                 },
             );
         });

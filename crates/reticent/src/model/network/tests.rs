@@ -4,7 +4,11 @@ use proptest::prelude::*;
 
 /// Moments of weights as they may be, and a record.
 fn case(sizes: &[usize], seed: u64, spread: f64) -> (Network, Vec<f64>, Vec<f64>) {
-    let model = Network::new(sizes, OutputNoise::Known(0.3)).unwrap();
+    case_of(OutputNoise::Known(0.3), sizes, seed, spread)
+}
+
+fn case_of(noise: OutputNoise, sizes: &[usize], seed: u64, spread: f64) -> (Network, Vec<f64>, Vec<f64>) {
+    let model = Network::new(sizes, noise).unwrap();
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
     let natural = (0..model.weights())
@@ -21,6 +25,10 @@ fn case(sizes: &[usize], seed: u64, spread: f64) -> (Network, Vec<f64>, Vec<f64>
 fn log_evidence(model: &Network, means: &[f64], variances: &[f64], record: &[f64]) -> f64 {
     let cavity = NetworkCavity::new(means.to_vec(), variances.to_vec(), 0.3);
     let (mean, variance) = cavity.output(model, &record[..model.inputs()]);
+    if model.noise == OutputNoise::Probit {
+        let z = record[model.inputs()].signum() * mean / (1.0 + variance).sqrt();
+        return (0.5 * libm::erfc(-z * std::f64::consts::FRAC_1_SQRT_2)).ln();
+    }
     let total = variance + 0.3;
     -0.5 * (total.ln() + (record[model.inputs()] - mean).powi(2) / total)
 }
@@ -51,10 +59,11 @@ proptest! {
 
     /// Against central differences, at depth 0 to 3. Weights without a valid site are left out.
     #[test]
-    fn derivatives_are_those_of_the_evidence(seed in 0u64..1_000_000, depth in 0usize..4, tiny: bool) {
+    fn derivatives_are_those_of_the_evidence(seed in 0u64..1_000_000, depth in 0usize..4, tiny: bool, probit: bool) {
         let sizes = &[3, 5, 4, 6][..=depth];
         let spread = if tiny { 1e-12 } else { 0.2 };
-        let (model, natural, record) = case(sizes, seed, spread);
+        let noise = if probit { OutputNoise::Probit } else { OutputNoise::Known(0.3) };
+        let (model, natural, record) = case_of(noise, sizes, seed, spread);
         let (means, variances) = moments(&natural);
         for (k, (g, h)) in derivatives(&model, &natural, &record).into_iter().enumerate() {
             let at = |dm: f64, dv: f64| {
