@@ -5,6 +5,7 @@ pub mod mixture;
 pub mod network;
 mod normal;
 mod prediction;
+pub mod regression;
 mod tilt;
 
 pub use prediction::Prediction;

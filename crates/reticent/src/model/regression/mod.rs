@@ -1,0 +1,159 @@
+//! Private regression that needs no tuning: a linear prediction from moments in rounds, refined by random features.
+//!
+//! Records are rows of inputs and a target between -1 and 1, scaled by public bounds. The model is
+//! $y \sim N(\beta_0 + \beta \cdot x + f(x), s^2)$ with a Gaussian process $f$, by [features](Features).
+//!
+//! 1. Rounds of second moments give the linear part, the scale of the residuals, and coordinates in which inputs are about white.
+//! 2. If there are records enough for the budget, DP-SEP in centred coordinates learns the weights of random features.
+//! 3. A release compares both predictions, and the better one is kept. Another one describes the residuals, so that
+//!    intervals cover as they should.
+//!
+//! Everything is released by the [wall](crate::wall) as a sum over all records, according to a [`RegressionPlan`] that was made, and can be read
+//! and edited, before any record is seen.
+//!
+//! ```
+//! use reticent::budget::{Adjacency, Privacy, Unlimited};
+//! use reticent::model::regression::RegressionPlan;
+//! use reticent::wall::{NoiseSource, Records};
+//!
+//! let values = (0..5000).map(|n| f64::from(n) / 2500.0 - 1.0).flat_map(|x| [x, (3.0 * x).sin() / 2.0]).collect();
+//! let privacy = Privacy::new(1.0, 1e-5, Adjacency::ReplaceOne)?;
+//! let plan = RegressionPlan::new(1, 5000, &privacy)?;
+//! let (posterior, receipt) =
+//!     plan.fit(Records::new(values, 2)?, NoiseSource::from_os()?, &privacy, Box::new(Unlimited))?;
+//! let prediction = posterior.predict(&[0.5]);
+//! assert!((prediction.mean - 1.5f64.sin() / 2.0).abs() < 0.2);
+//! assert!(receipt.guarantee.cost().is_some_and(|cost| cost.epsilon.upper <= 1.0));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Not for: many inputs for the number of records (rounds release about $d^2/2$ moments), or targets in classes.
+
+mod features;
+mod plan;
+mod residuals;
+mod rounds;
+
+pub use super::prediction::Prediction;
+pub use features::Features;
+pub use plan::{Expected, FeaturesPlan, RegressionError, RegressionPlan, ResidualsPlan, Round};
+pub use residuals::Residuals;
+pub use rounds::Frame;
+
+use rounds::dot;
+use serde::{Deserialize, Serialize};
+
+/// The share of the variance of residuals that predictions may be responsible for.
+const MOST: f64 = 0.9;
+
+/// What predicts: the linear part, and features if there are any.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Predictor {
+    frame: Frame,
+    features: Option<Features>,
+}
+
+impl Predictor {
+    /// The mean of the target, and the variance of the error of that mean.
+    fn moments(&self, inputs: &[f64]) -> (f64, f64) {
+        let z = self.frame.whitened(inputs);
+        let phi = self.features.as_ref().map(|features| features.of(&z));
+        let of_features = self.features.iter().zip(&phi).map(|(features, phi)| features.variance(phi));
+        let variance = self.frame.uncertainty(&z) + of_features.sum::<f64>();
+        (self.mean(inputs, phi.as_deref()), variance)
+    }
+
+    /// Targets are within their bounds, so predictions are.
+    fn mean(&self, inputs: &[f64], phi: Option<&[f64]>) -> f64 {
+        let of_features = self.features.iter().zip(phi).map(|(features, phi)| dot(phi, &features.weights));
+        (self.frame.predict(inputs) + of_features.sum::<f64>()).clamp(-1.0, 1.0)
+    }
+
+    fn residual(&self, record: &[f64]) -> f64 {
+        let (inputs, target) = record.split_at(self.frame.inputs());
+        let phi = self.features.as_ref().map(|features| features.of(&self.frame.whitened(inputs)));
+        target[0].clamp(-1.0, 1.0) - self.mean(inputs, phi.as_deref())
+    }
+}
+
+/// A fitted regression. All of it is public.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RegressionPosterior {
+    predictor: Predictor,
+    /// What the variance of predictions is multiplied with.
+    trust: f64,
+    /// Of targets about the true function: what residuals have beside the errors of predictions.
+    noise_variance: f64,
+    residuals: Residuals,
+}
+
+impl RegressionPosterior {
+    /// With residuals of this variance. `uncertain` is the mean of the variance of predictions, which is part of it; if it should be more
+    /// than [`MOST`] of it then it was too large.
+    fn new(predictor: Predictor, variance: f64, uncertain: f64) -> Self {
+        let trust = (MOST * variance / uncertain).min(1.0);
+        let noise_variance = variance - trust * uncertain;
+        Self { predictor, trust, noise_variance, residuals: Residuals::gaussian() }
+    }
+
+    /// With what was found out about the residuals. Those of new records are larger by $(1 + k)/(1 - k)$, with `freedom` the share $k$ of
+    /// degrees of freedom in the number of records.
+    fn calibrated(mut self, residuals: Residuals, freedom: f64) -> Self {
+        let optimism = (1.0 + freedom) / (1.0 - freedom);
+        self.trust *= optimism;
+        self.noise_variance *= optimism;
+        self.residuals = residuals;
+        self
+    }
+
+    /// The residual of a record over its deviation.
+    fn standardised(&self, record: &[f64]) -> f64 {
+        let (inputs, target) = record.split_at(self.inputs());
+        let (mean, variance) = self.predictor.moments(inputs);
+        (target[0].clamp(-1.0, 1.0) - mean) / (self.trust * variance + self.noise_variance).sqrt()
+    }
+
+    /// How many inputs a record has.
+    #[must_use]
+    pub fn inputs(&self) -> usize {
+        self.predictor.frame.inputs()
+    }
+
+    /// Whether it has features beside the linear part.
+    #[must_use]
+    pub fn has_features(&self) -> bool {
+        self.predictor.features.is_some()
+    }
+
+    /// What is known of the residuals.
+    #[must_use]
+    pub fn residuals(&self) -> &Residuals {
+        &self.residuals
+    }
+
+    /// What is known of the target of a record with these inputs.
+    ///
+    /// # Panics
+    /// If there are not as many inputs as the regression has.
+    #[must_use]
+    pub fn predict(&self, inputs: &[f64]) -> Prediction {
+        assert_eq!(inputs.len(), self.inputs(), "as many inputs as the regression has");
+        let (mean, variance) = self.predictor.moments(inputs);
+        let scale = self.residuals.square;
+        Prediction {
+            mean,
+            variance: scale * self.trust * variance,
+            noise_variance: scale * self.noise_variance,
+        }
+    }
+
+    /// The value below which the target of such a record is with this probability, by the distribution of the residuals.
+    #[must_use]
+    pub fn quantile(&self, prediction: &Prediction, probability: f64) -> f64 {
+        let deviation = ((prediction.variance + prediction.noise_variance) / self.residuals.square).sqrt();
+        (prediction.mean + deviation * self.residuals.quantile(probability)).clamp(-1.0, 1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,419 @@
+//! Planning and running a private fit.
+
+use super::features::{Features, Learnt, Pulls, Refinement};
+use super::residuals::{BINS, Histogram, Losses, Residuals, Squares};
+use super::rounds::{Frame, Moments};
+use super::{Predictor, RegressionPosterior};
+use crate::budget::{Adjacency, Ledger, Privacy};
+use crate::receipt::Receipt;
+use crate::symmetric;
+use crate::wall::{Geometry, NoiseSource, Plan, PlanError, Records, Sampler, SumId, Sums, Wall, WallError};
+use reticent_accounting::gaussian;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// What a private regression will do, chosen from public numbers only. It can be edited and run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RegressionPlan {
+    /// $N$.
+    pub records: usize,
+    /// Inputs of a record.
+    pub inputs: usize,
+    /// What may be spent.
+    pub epsilon: f64,
+    /// What may be spent.
+    pub delta: f64,
+    /// Which data sets are neighbours.
+    pub adjacency: Adjacency,
+    /// The rounds of moments, for the linear prediction.
+    pub rounds: Vec<Round>,
+    /// The refinement by features, if there is one.
+    pub features: Option<FeaturesPlan>,
+    /// How residuals are described.
+    pub residuals: ResidualsPlan,
+    /// What to expect.
+    pub expected: Expected,
+    /// Why it is this plan.
+    pub why: Vec<String>,
+}
+
+/// A round of moments.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Round {
+    /// The square of the norm that records are clipped to, over what it should be on average.
+    pub reach: f64,
+    /// The standard deviation of the noise over the sensitivity.
+    pub noise_multiplier: f64,
+}
+
+/// The refinement by random features.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct FeaturesPlan {
+    /// How many frequencies; each has a cosine and a sine.
+    pub frequencies: usize,
+    /// Of the covariance function, over the distance to expect between two records.
+    pub length_scale: f64,
+    /// Of the public draw of the frequencies.
+    pub seed: u64,
+    /// Releases.
+    pub steps: u64,
+    /// What residuals are clipped to, over the deviation that the rounds leave.
+    pub clip: f64,
+    /// How much larger precisions are taken to be than for Gaussian inputs.
+    pub inflation: f64,
+    /// The standard deviation of the noise of a release over the sensitivity.
+    pub noise_multiplier: f64,
+    /// The same for the release that compares the result with the linear prediction.
+    pub check_noise_multiplier: f64,
+}
+
+/// What is released of the residuals.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum ResidualsPlan {
+    /// A histogram: quantiles need not be those of a Gaussian.
+    Histogram {
+        /// The standard deviation of the noise over the sensitivity.
+        noise_multiplier: f64,
+    },
+    /// Their mean square: for few records.
+    Squares {
+        /// The standard deviation of the noise over the sensitivity.
+        noise_multiplier: f64,
+    },
+}
+
+/// The variance of the errors of predictions that a plan expects, over that of the residuals of the best linear prediction, if
+/// features explain half of it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Expected {
+    /// Of the linear prediction with all of the budget.
+    pub linear: f64,
+    /// Of the prediction with features.
+    pub features: f64,
+}
+
+/// Why a private regression did not happen.
+#[derive(Debug, Error)]
+#[allow(missing_docs, reason = "each message says what its variant is")]
+pub enum RegressionError {
+    #[error("a regression needs at least one input and one record, and a plan positive numbers throughout")]
+    Numbers,
+    #[error("delta must be positive: the noise is Gaussian")]
+    NoDelta,
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    #[error(transparent)]
+    Wall(#[from] WallError),
+    #[error(transparent)]
+    Accounting(#[from] reticent_accounting::Error),
+}
+
+/// How the rounds share what they may spend, and the reach of each: the last one is for the prediction, and clips less.
+const ROUNDS: [(f64, f64); 3] = [(0.2, 1.0), (0.3, 1.0), (0.5, 2.0)];
+/// Shares of the budget: of the rounds if there are features, of comparing them with the linear prediction, and of the residuals.
+const ROUNDS_SHARE: f64 = 0.2;
+const CHECK_SHARE: f64 = 0.02;
+const RESIDUALS_SHARE: f64 = 0.03;
+/// The error in the probability of a quantile that a histogram may have.
+const COVERAGE_ERROR: f64 = 0.01;
+/// One frequency for so many records, between these.
+const RECORDS_EACH: usize = 16;
+const FREQUENCIES: (usize, usize) = (16, 400);
+/// What features must promise, as they may explain less than half.
+const WORTHWHILE: f64 = 0.2;
+/// Frequencies that are enough to say what to expect.
+const EXPECT_WITH: usize = 100;
+
+impl RegressionPlan {
+    /// Chooses a plan from the number of inputs and records and the budget: features if they should help.
+    ///
+    /// All releases are Gaussian and of all records, so only the sum of their squared signal to noise ratios matters, and
+    /// neither sampling nor many steps would add to it.
+    ///
+    /// # Errors
+    /// [`RegressionError`] for numbers that are none, and what the accountant refuses.
+    pub fn new(inputs: usize, records: usize, privacy: &Privacy) -> Result<Self, RegressionError> {
+        let linear = Self::linear(inputs, records, privacy)?;
+        let mu = budget(privacy)?;
+        let frequencies = (records / RECORDS_EACH).clamp(FREQUENCIES.0, FREQUENCIES.1);
+        let spare = 1.0 - ROUNDS_SHARE - CHECK_SHARE - RESIDUALS_SHARE;
+        let steps = 24;
+        let features = FeaturesPlan {
+            frequencies,
+            length_scale: 0.4,
+            seed: 1,
+            steps,
+            clip: 1.5,
+            inflation: 1.5,
+            noise_multiplier: (steps as f64 / spare).sqrt() / mu,
+            check_noise_multiplier: 1.0 / (mu * CHECK_SHARE.sqrt()),
+        };
+        let mut refined =
+            Self { rounds: rounds(mu * ROUNDS_SHARE.sqrt()), features: Some(features), ..linear.clone() };
+        refined.expected.features = refined.expect_features(&features) + refined.expect_linear() - 1.0;
+        let gain = 1.0 - refined.expected.features / linear.expected.linear;
+        let why = format!(
+            "features would change the variance of errors by {:+.0} %, if they can explain half of what a linear prediction leaves",
+            -100.0 * gain
+        );
+        let mut plan = if gain > WORTHWHILE { refined } else { linear };
+        plan.why.push(why);
+        Ok(plan)
+    }
+
+    /// The same without features: private linear regression.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn linear(inputs: usize, records: usize, privacy: &Privacy) -> Result<Self, RegressionError> {
+        if inputs == 0 || records == 0 {
+            return Err(RegressionError::Numbers);
+        }
+        let mu = budget(privacy)?;
+        let noise_multiplier = 1.0 / (mu * RESIDUALS_SHARE.sqrt());
+        let ends = ends(privacy.adjacency(), std::f64::consts::SQRT_2);
+        let error = noise_multiplier * ends * (BINS as f64 / 4.0).sqrt() / records as f64;
+        let residuals = if error <= COVERAGE_ERROR {
+            ResidualsPlan::Histogram { noise_multiplier }
+        } else {
+            ResidualsPlan::Squares { noise_multiplier }
+        };
+        let mut plan = Self {
+            records,
+            inputs,
+            epsilon: privacy.epsilon(),
+            delta: privacy.delta(),
+            adjacency: privacy.adjacency(),
+            rounds: rounds(mu * (1.0 - RESIDUALS_SHARE).sqrt()),
+            features: None,
+            residuals,
+            expected: Expected { linear: 1.0, features: f64::NAN },
+            why: vec![format!(
+                "{} rounds of moments of all records, each in coordinates that the one before made whiter",
+                ROUNDS.len()
+            )],
+        };
+        plan.expected.linear = plan.expect_linear();
+        plan.expected.features = plan.expected.linear;
+        Ok(plan)
+    }
+
+    /// What noise in the last round adds to the variance of errors: of slopes, and of shrinking them, if a linear prediction explains
+    /// a third of the variance of targets.
+    fn expect_linear(&self) -> f64 {
+        let Some(last) = self.rounds.last() else { return 1.0 };
+        let d = self.inputs as f64;
+        let square = 1.0 + last.reach * (d + 1.0);
+        let noise = last.noise_multiplier * ends(self.adjacency, 2.0) * square / self.records as f64;
+        let spectral = noise * (2.0 * (d + 2.0)).sqrt();
+        1.0 + (0.5 * d * noise * noise + 0.5 * spectral * spectral) / (1.0 + spectral).powi(2)
+    }
+
+    /// What features leave of the variance of residuals, for Gaussian inputs.
+    fn expect_features(&self, plan: &FeaturesPlan) -> f64 {
+        let mut frame = Frame::new(self.inputs);
+        frame.residual_variance = 1.0;
+        let count = plan.frequencies.min(EXPECT_WITH);
+        let features = Features::new(&frame, count, plan.length_scale, plan.seed);
+        let records = self.records as f64;
+        let mut refinement = Refinement::new(&frame, &features, records, 1.0);
+        let noise =
+            plan.noise_multiplier * ends(self.adjacency, 2.0) * plan.clip / (plan.steps as f64).sqrt();
+        let mut features = features;
+        refinement.step(&mut features, &vec![0.0; 2 * count], noise * noise, 1.0);
+        0.5 + refinement.finish(&mut features, records, 0).variance
+    }
+
+    fn releases(&self) -> Result<(Plan, Releases), RegressionError> {
+        let positive = |x: f64| x > 0.0 && x.is_finite();
+        let rounds =
+            self.rounds.iter().all(|round| positive(round.reach) && positive(round.noise_multiplier));
+        let features = self.features.is_none_or(|plan| {
+            let numbers = [
+                plan.length_scale,
+                plan.clip,
+                plan.inflation,
+                plan.noise_multiplier,
+                plan.check_noise_multiplier,
+            ];
+            plan.frequencies > 0 && plan.steps > 0 && numbers.into_iter().all(positive)
+        });
+        if !(rounds && features && self.inputs > 0 && self.records > 0 && !self.rounds.is_empty()) {
+            return Err(RegressionError::Numbers);
+        }
+        let mut plan = Plan::new(self.records, self.adjacency);
+        let mut sums = |what: &str, width, geometry, noise_multiplier, steps| {
+            let (what, sampler) = (what.into(), Sampler::Full);
+            plan.sums(Sums { what, width, geometry, sampler, noise_multiplier, steps })
+        };
+        let ball = || Geometry::Ball { radius: 1.0 };
+        let width = symmetric::width(self.inputs + 2);
+        let rounds = self
+            .rounds
+            .iter()
+            .map(|round| sums("moments of inputs and residual", width, ball(), round.noise_multiplier, 1))
+            .collect::<Result<_, _>>()?;
+        let features = match &self.features {
+            Some(FeaturesPlan { frequencies, noise_multiplier, check_noise_multiplier, steps, .. }) => {
+                let pulls =
+                    sums("clipped pulls of features", 2 * frequencies, ball(), *noise_multiplier, *steps)?;
+                let unit = Geometry::Box { lower: vec![0.0; 2], upper: vec![1.0; 2] };
+                Some((
+                    pulls,
+                    sums("squared residuals of both predictions", 2, unit, *check_noise_multiplier, 1)?,
+                ))
+            }
+            None => None,
+        };
+        let residuals = match self.residuals {
+            ResidualsPlan::Histogram { noise_multiplier } => {
+                let geometry = Geometry::NonNegativeBall { radius: 1.0 };
+                sums("histogram of residuals", BINS, geometry, noise_multiplier, 1)?
+            }
+            ResidualsPlan::Squares { noise_multiplier } => {
+                let geometry = Geometry::Box { lower: vec![0.0], upper: vec![1.0] };
+                sums("squared residuals", 1, geometry, noise_multiplier, 1)?
+            }
+        };
+        Ok((plan, Releases { rounds, features, residuals }))
+    }
+
+    /// What it costs.
+    ///
+    /// # Errors
+    /// [`RegressionError`] if the wall would refuse it.
+    pub fn price(&self) -> Result<reticent_accounting::Cost, RegressionError> {
+        Ok(self.releases()?.0.price(self.delta)?)
+    }
+
+    /// Runs the plan on records: rows of inputs and the target, scaled by public bounds to between -1 and 1. What is outside is
+    /// clamped.
+    ///
+    /// # Privacy
+    /// The wall releases moments, pulls and residuals, all planned, priced and charged beforehand; each is a sum of
+    /// contributions that depend on one record and on what was released before. The rest is post-processing, and
+    /// frequencies are public.
+    ///
+    /// # Errors
+    /// [`RegressionError`]; nothing was released if the wall could not be built.
+    pub fn fit(
+        &self,
+        records: Records,
+        source: NoiseSource,
+        privacy: &Privacy,
+        ledger: Box<dyn Ledger>,
+    ) -> Result<(RegressionPosterior, Receipt), RegressionError> {
+        let (plan, releases) = self.releases()?;
+        self.run(Wall::new(records, source, plan, privacy, ledger)?, &releases)
+    }
+
+    /// **Not private.** The same without noise and clipping in the wall, for comparison.
+    ///
+    /// # Errors
+    /// As [`fit`](Self::fit).
+    pub fn fit_without_privacy(
+        &self,
+        records: Records,
+        source: NoiseSource,
+        ledger: Box<dyn Ledger>,
+    ) -> Result<(RegressionPosterior, Receipt), RegressionError> {
+        let (plan, releases) = self.releases()?;
+        self.run(Wall::without_privacy(records, source, plan, ledger)?, &releases)
+    }
+
+    fn run(
+        &self,
+        mut wall: Wall,
+        releases: &Releases,
+    ) -> Result<(RegressionPosterior, Receipt), RegressionError> {
+        let records = self.records as f64;
+        let mut frame = Frame::new(self.inputs);
+        for (round, id) in self.rounds.iter().zip(&releases.rounds) {
+            let radius = frame.radius(round.reach);
+            let released = wall.sum(*id, &Moments { frame: &frame, radius })?;
+            frame = frame.update(&released, radius, records);
+        }
+        let mut predictor = Predictor { frame, features: None };
+        let mut variance = predictor.frame.residual_variance;
+        let mut learnt =
+            Learnt { variance: predictor.frame.mean_uncertainty(), freedom: self.inputs as f64 + 1.0 };
+        if let (Some(plan), Some((pulls, check))) = (&self.features, releases.features) {
+            let (refined, more) = self.refine(&predictor, plan, &mut wall, pulls)?;
+            let cap = 4.0 * variance;
+            let released = wall.sum(check, &Losses { predictors: [&predictor, &refined], cap })?;
+            if released.values[1] < released.values[0] {
+                let least = 1e-4 + released.noise_sd[0] / records;
+                variance = cap * (released.values[1] / records).max(least);
+                learnt = Learnt {
+                    variance: learnt.variance + more.variance,
+                    freedom: learnt.freedom + more.freedom,
+                };
+                predictor = refined;
+            }
+        }
+        let posterior = RegressionPosterior::new(predictor, variance, learnt.variance);
+        let residuals = match self.residuals {
+            ResidualsPlan::Histogram { .. } => {
+                Residuals::from_histogram(&wall.sum(releases.residuals, &Histogram(&posterior))?, records)
+            }
+            ResidualsPlan::Squares { .. } => {
+                Residuals::from_squares(&wall.sum(releases.residuals, &Squares(&posterior))?, records)
+            }
+        };
+        let freedom = (learnt.freedom / records).min(0.5);
+        Ok((posterior.calibrated(residuals, freedom), wall.finish(0)?))
+    }
+
+    /// The prediction with features.
+    fn refine(
+        &self,
+        linear: &Predictor,
+        plan: &FeaturesPlan,
+        wall: &mut Wall,
+        pulls: SumId,
+    ) -> Result<(Predictor, Learnt), RegressionError> {
+        let frame = &linear.frame;
+        let records = self.records as f64;
+        let clip = plan.clip * frame.residual_variance.sqrt();
+        let mut features = Features::new(frame, plan.frequencies, plan.length_scale, plan.seed);
+        let mut refinement = Refinement::new(frame, &features, records, plan.inflation);
+        for step in 1..=plan.steps {
+            let mut released = wall.sum(pulls, &Pulls { frame, features: &features, clip })?;
+            released.values.iter_mut().for_each(|value| *value *= clip);
+            // Later steps were made nearer to the solution, where less depends on the public precision.
+            let weight = (step as f64).sqrt();
+            refinement.step(&mut features, &released.values, (clip * released.noise_sd[0]).powi(2), weight);
+        }
+        let learnt = refinement.finish(&mut features, records, plan.seed);
+        Ok((Predictor { frame: frame.clone(), features: Some(features) }, learnt))
+    }
+}
+
+/// The names of the planned sums.
+struct Releases {
+    rounds: Vec<SumId>,
+    /// Pulls, and the comparison.
+    features: Option<(SumId, SumId)>,
+    residuals: SumId,
+}
+
+fn rounds(mu: f64) -> Vec<Round> {
+    let round = |&(share, reach): &(f64, f64)| Round { reach, noise_multiplier: 1.0 / (mu * share.sqrt()) };
+    ROUNDS.iter().map(round).collect()
+}
+
+/// How far one record can move a sum, in radii.
+fn ends(adjacency: Adjacency, replaced: f64) -> f64 {
+    if adjacency == Adjacency::ReplaceOne { replaced } else { 1.0 }
+}
+
+/// The signal to noise ratio that a budget buys: the releases may have noise multipliers $z$ with $\sum z^{-2} \le \mu^2$.
+fn budget(privacy: &Privacy) -> Result<f64, RegressionError> {
+    if privacy.delta() == 0.0 {
+        return Err(RegressionError::NoDelta);
+    }
+    // The wall keeps a little of delta for what is not exact in its noise, and more at large epsilons.
+    let kept = if privacy.epsilon() < 25.0 { 2e-4 } else { 0.11 };
+    Ok((1.0 - 1e-6) / gaussian::noise_multiplier(privacy.epsilon(), privacy.delta() * (1.0 - kept))?)
+}
