@@ -100,14 +100,14 @@ fn moments_of_features_are_those_of_gaussian_inputs() {
             *mean += phi[k / (2 * count)] * phi[k % (2 * count)] / f64::from(draws);
         }
     }
-    for k in 0..mean.len() {
+    for (k, mean) in mean.iter().enumerate() {
         let (i, j) = (k / (2 * count), k % (2 * count));
         let expected = match (i < count, j < count) {
             (true, true) => refinement.gram(0)[i * count + j],
             (false, false) => refinement.gram(1)[(i - count) * count + j - count],
             _ => 0.0,
         };
-        assert!((mean[k] - expected).abs() < 5.0 * 0.005 / count as f64, "{i} {j}");
+        assert!((mean - expected).abs() < 5.0 * 0.005 / count as f64, "{i} {j}");
     }
 }
 
