@@ -36,6 +36,7 @@
 //! of a record, and nothing is counted.
 
 mod atomic;
+mod caught;
 mod encode;
 mod error;
 mod model_file;

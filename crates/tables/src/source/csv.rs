@@ -10,11 +10,15 @@ use arrow_csv::ReaderBuilder;
 use arrow_csv::reader::{BufReader as BatchReader, Format as Dialect};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 
-use super::{Declared, Format, arranged, positions};
+use super::{Declared, Format, positions};
 use crate::error::TableError;
 
 /// Larger reads than the standard ones are worth a little.
 const BUFFER: usize = 1 << 18;
+
+/// Fields that are read at once. The reader makes room for all fields of a batch, wanted or not, and a file may have
+/// very many of them.
+const FIELDS: usize = 1 << 20;
 
 fn open(file: &Path) -> Result<BufReader<File>, TableError> {
     let unreadable = |error: io::Error| TableError::Unreadable { file: file.to_owned(), kind: error.kind() };
@@ -63,13 +67,13 @@ pub(super) fn columns(file: &Path) -> Result<Vec<Declared>, TableError> {
 
 pub(super) struct Reader {
     batches: BatchReader<BufReader<File>>,
-    order: Vec<usize>,
 }
 
 impl Reader {
     pub(super) fn open(file: &Path, columns: &[String], rows: usize) -> Result<Self, TableError> {
         let names = header(file)?;
         let wanted = positions(file, &names.iter().map(String::as_str).collect::<Vec<_>>(), columns)?;
+        let rows = rows.min(FIELDS / names.len()).max(1);
         let fields: Vec<Field> =
             names.into_iter().map(|name| Field::new(name, DataType::Utf8, true)).collect();
         let batches = ReaderBuilder::new(Arc::new(Schema::new(fields)))
@@ -78,13 +82,13 @@ impl Reader {
             .with_projection(wanted)
             .build_buffered(open(file)?)
             .map_err(|error| fault(file, &error))?;
-        Ok(Self { batches, order: (0..columns.len()).collect() })
+        Ok(Self { batches })
     }
 
     pub(super) fn next_chunk(&mut self, file: &Path) -> Result<Option<(usize, Vec<ArrayRef>)>, TableError> {
         match self.batches.next() {
             None => Ok(None),
-            Some(Ok(batch)) => Ok(Some(arranged(&batch, &self.order))),
+            Some(Ok(batch)) => Ok(Some((batch.num_rows(), batch.columns().to_vec()))),
             Some(Err(error)) => Err(fault(file, &error)),
         }
     }

@@ -3,11 +3,11 @@
 mod csv;
 mod parquet;
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::ArrayRef;
 use arrow_schema::DataType;
 
 use crate::error::TableError;
@@ -231,20 +231,17 @@ impl<'a> Chunks<'a> {
 
 /// Where the wanted columns are among those of a file.
 fn positions(file: &Path, names: &[&str], wanted: &[String]) -> Result<Vec<usize>, TableError> {
+    let mut known: HashMap<&str, (usize, bool)> = HashMap::new();
+    for (position, name) in names.iter().enumerate() {
+        known.entry(name).and_modify(|(_, twice)| *twice = true).or_insert((position, false));
+    }
     let position = |column: &String| {
-        let mut found = names.iter().enumerate().filter(|(_, name)| *name == column);
-        match (found.next(), found.next()) {
-            (Some((position, _)), None) => Ok(position),
-            (None, _) => Err(TableError::NoColumn { file: file.to_owned(), column: column.clone() }),
-            (Some(_), Some(_)) => {
-                Err(TableError::TwoColumns { file: file.to_owned(), column: column.clone() })
-            }
+        let (file, name) = (file.to_owned(), column.clone());
+        match known.get(column.as_str()) {
+            Some(&(position, false)) => Ok(position),
+            Some((_, true)) => Err(TableError::TwoColumns { file, column: name }),
+            None => Err(TableError::NoColumn { file, column: name }),
         }
     };
     wanted.iter().map(position).collect()
-}
-
-/// The arrays of a batch in the wanted order.
-fn arranged(batch: &RecordBatch, order: &[usize]) -> (usize, Vec<ArrayRef>) {
-    (batch.num_rows(), order.iter().map(|&column| batch.column(column).clone()).collect())
 }

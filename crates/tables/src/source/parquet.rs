@@ -3,13 +3,15 @@
 use std::fs::File;
 use std::path::Path;
 
-use arrow_array::ArrayRef;
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::FieldRef;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
 
-use super::{Declared, Format, Found, arranged, positions};
+use super::{Declared, Format, Found, positions};
+use crate::caught::caught;
 use crate::error::TableError;
 
 /// What a file declares. The Arrow schema that some writers embed is left aside: the Parquet types say enough, and there
@@ -18,19 +20,21 @@ fn declared(file: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>, TableE
     let open = File::open(file)
         .map_err(|error| TableError::Unreadable { file: file.to_owned(), kind: error.kind() })?;
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-    ParquetRecordBatchReaderBuilder::try_new_with_options(open, options).map_err(|_| damaged(file))
+    undamaged(file, || ParquetRecordBatchReaderBuilder::try_new_with_options(open, options))
 }
 
-fn damaged(file: &Path) -> TableError {
-    TableError::Damaged { file: file.to_owned(), format: Format::Parquet }
+/// What a call of the reader gives, without its message or panic if it fails: these may quote the file.
+fn undamaged<T, E>(file: &Path, call: impl FnOnce() -> Result<T, E>) -> Result<T, TableError> {
+    match caught(call) {
+        Some(Ok(result)) => Ok(result),
+        Some(Err(_)) | None => Err(TableError::Damaged { file: file.to_owned(), format: Format::Parquet }),
+    }
 }
 
 pub(super) fn columns(file: &Path) -> Result<Vec<Declared>, TableError> {
     let fields = declared(file)?.schema().fields().clone();
-    let declare = |field: &arrow_schema::FieldRef| Declared {
-        name: field.name().clone(),
-        found: Some(Found::of(field.data_type())),
-    };
+    let declare =
+        |field: &FieldRef| Declared { name: field.name().clone(), found: Some(Found::of(field.data_type())) };
     Ok(fields.iter().map(declare).collect())
 }
 
@@ -44,21 +48,19 @@ impl Reader {
     pub(super) fn open(file: &Path, columns: &[String], rows: usize) -> Result<Self, TableError> {
         let builder = declared(file)?;
         let fields = builder.schema().fields().clone();
-        let wanted =
-            positions(file, &fields.iter().map(|field| field.name().as_str()).collect::<Vec<_>>(), columns)?;
-        let order =
-            wanted.iter().map(|position| wanted.iter().filter(|other| *other < position).count()).collect();
+        let names: Vec<&str> = fields.iter().map(|field| field.name().as_str()).collect();
+        let wanted = positions(file, &names, columns)?;
+        let mut sorted = wanted.clone();
+        sorted.sort_unstable();
+        let order = wanted.iter().map(|position| sorted.partition_point(|other| other < position)).collect();
         let mask = ProjectionMask::roots(builder.parquet_schema(), wanted);
-        let batches =
-            builder.with_projection(mask).with_batch_size(rows).build().map_err(|_| damaged(file))?;
+        let batches = undamaged(file, || builder.with_projection(mask).with_batch_size(rows).build())?;
         Ok(Self { batches, order })
     }
 
     pub(super) fn next_chunk(&mut self, file: &Path) -> Result<Option<(usize, Vec<ArrayRef>)>, TableError> {
-        match self.batches.next() {
-            None => Ok(None),
-            Some(Ok(batch)) => Ok(Some(arranged(&batch, &self.order))),
-            Some(Err(_)) => Err(damaged(file)),
-        }
+        let batch = undamaged(file, || self.batches.next().transpose())?;
+        let arranged = |batch: &RecordBatch| self.order.iter().map(|&k| batch.column(k).clone()).collect();
+        Ok(batch.map(|batch| (batch.num_rows(), arranged(&batch))))
     }
 }

@@ -237,6 +237,18 @@ fn csv_files_may_have_marks_quotes_and_windows_lines() {
     assert_eq!(rows(&schema, &file).expect("two rows"), [[1.0, 1.0, 0.0], [2.0, 0.0, 1.0]]);
 }
 
+/// Room for 8192 rows of a million fields would be 64 GB.
+#[test]
+fn files_with_a_million_columns_are_read_in_small_pieces() {
+    let folder = folder();
+    let commas = ",".repeat(1_000_000);
+    let file = write_csv(&folder, "t.csv", &format!("x{commas}\n1{commas}\n2{commas}\n"));
+    assert_eq!(
+        rows(&one(Column::unscaled("x").expect("a name")), &file).expect("numbers").concat(),
+        [1.0, 2.0]
+    );
+}
+
 #[test]
 fn batches_are_the_table_in_pieces() {
     let folder = folder();

@@ -149,3 +149,26 @@ fn damaged_model_files_are_refused() {
     }
     assert!(errors > EACH / 2, "the damage is too gentle: {errors}");
 }
+
+/// What fuzzing starts from, and what it has found: `fuzz/corpus` at the root.
+#[test]
+fn every_file_of_the_corpora_is_handled() {
+    let corpora = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
+    let folder = folder();
+    for kind in ["csv", "parquet", "schema", "model_file"] {
+        let files: Vec<_> = std::fs::read_dir(corpora.join(kind)).expect("a corpus").collect();
+        assert!(!files.is_empty(), "{kind}");
+        for file in files {
+            let bytes = std::fs::read(file.expect("a file").path()).expect("a file");
+            match kind {
+                "schema" => drop(Schema::parse(&String::from_utf8_lossy(&bytes))),
+                "model_file" => drop(ModelFile::from_bytes(&bytes)),
+                _ => {
+                    let copy = folder.path().join(format!("t.{kind}"));
+                    std::fs::write(&copy, bytes).expect("room");
+                    use_data(&copy);
+                }
+            }
+        }
+    }
+}
