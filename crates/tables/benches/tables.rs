@@ -54,7 +54,8 @@ fn mixed() -> (RecordBatch, Schema) {
     };
     let note = |row: usize| {
         let word = |k: usize| WORDS[(hash(row, 50 + k) * WORDS.len() as f64) as usize];
-        format!("{} in the {}, {} since", word(0), word(1), word(2))
+        // Notes are hardly ever the same text twice.
+        format!("{} in the {}, {} since visit {row}", word(0), word(1), word(2))
     };
     let flags = BooleanArray::from_iter((0..RECORDS).map(|row| Some(hash(row, 30) < 0.5)));
     let counts = Int64Array::from_iter_values((0..RECORDS).map(|row| (hash(row, 31) * 100.0) as i64));

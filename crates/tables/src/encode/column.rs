@@ -10,12 +10,16 @@ use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, StringArray};
 use arrow_cast::cast;
 use arrow_cast::parse::Parser;
 use arrow_schema::DataType;
+use foldhash::fast::FixedState;
 
 use super::Units;
 use crate::error::TableError;
 use crate::schema::{Column, Kind, Scale};
 use crate::source::{Format, Found};
 use crate::words::each_word;
+
+/// Public texts, numbered. A fixed hash will do: no record ever adds to the table.
+type Codes = HashMap<String, usize, FixedState>;
 
 /// Why a column could not be encoded. There is no value in it, and no row.
 pub(crate) enum Fault {
@@ -57,19 +61,19 @@ enum Code {
     /// Levels as one number each.
     OneHot(Levels),
     Counts {
-        words: HashMap<String, usize>,
+        words: Codes,
         missing: Option<String>,
     },
 }
 
 #[derive(Debug, Clone)]
 struct Levels {
-    codes: HashMap<String, usize>,
+    codes: Codes,
     unknown: Option<usize>,
     missing: Option<usize>,
 }
 
-fn numbered<'t>(texts: impl IntoIterator<Item = &'t str>) -> HashMap<String, usize> {
+fn numbered<'t>(texts: impl IntoIterator<Item = &'t str>) -> Codes {
     texts.into_iter().enumerate().map(|(code, text)| (text.to_owned(), code)).collect()
 }
 

@@ -2,9 +2,11 @@
 
 use arrow_array::types::Int32Type;
 use arrow_array::{
-    BooleanArray, Decimal128Array, DictionaryArray, Float32Array, Float64Array, Int8Array, Int64Array,
-    LargeStringArray, StringArray, UInt16Array,
+    BooleanArray, Decimal128Array, Decimal256Array, DictionaryArray, Float32Array, Float64Array, Int8Array,
+    Int64Array, LargeStringArray, StringArray, UInt16Array,
 };
+use arrow_cast::cast;
+use arrow_schema::DataType;
 use parquet::basic::{Compression, GzipLevel, ZstdLevel};
 use proptest::prelude::*;
 use reticent_tables::{Column, Encoder, Kind, Predictions, Scale, Schema, Source, TableError};
@@ -61,6 +63,10 @@ fn every_numeric_type_of_parquet_is_read() {
     let folder = folder();
     let decimals =
         Decimal128Array::from(vec![Some(150), None]).with_precision_and_scale(10, 2).expect("two digits");
+    let wide = Decimal256Array::from(vec![Some(150.into()), None])
+        .with_precision_and_scale(60, 2)
+        .expect("two digits");
+    let half = cast(&Float32Array::from(vec![Some(1.5), None]), &DataType::Float16).expect("a half");
     let file = write_parquet(
         &folder,
         "t.parquet",
@@ -70,6 +76,8 @@ fn every_numeric_type_of_parquet_is_read() {
             ("long", array(Int64Array::from(vec![Some(1 << 40), None]))),
             ("unsigned", array(UInt16Array::from(vec![Some(65_535), None]))),
             ("decimal", array(decimals)),
+            ("wide", array(wide)),
+            ("half", half),
         ],
     );
     let read = |name: &str| {
@@ -80,7 +88,9 @@ fn every_numeric_type_of_parquet_is_read() {
     assert_eq!(read("byte"), [-3.0, -1.0]);
     assert_eq!(read("long"), [1_099_511_627_776.0, -1.0]);
     assert_eq!(read("unsigned"), [65_535.0, -1.0]);
-    assert_eq!(read("decimal"), [1.5, -1.0]);
+    for name in ["decimal", "wide", "half"] {
+        assert_eq!(read(name), [1.5, -1.0], "{name}");
+    }
 }
 
 #[test]
