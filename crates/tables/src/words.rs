@@ -2,32 +2,54 @@
 
 /// Calls `each` with every word of a text, in order. `lower` is scratch space.
 pub(crate) fn each_word(text: &str, lower: &mut String, mut each: impl FnMut(&str)) {
-    let mut each = |word: &str| {
-        if word.is_empty() {
-            return;
-        }
-        if word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()) {
-            each(word);
-        } else {
-            lower.clear();
-            lower.extend(word.chars().flat_map(char::to_lowercase));
-            each(lower);
-        }
+    let mut lowered = |word: &str, each: &mut dyn FnMut(&str)| {
+        lower.clear();
+        lower.extend(word.chars().flat_map(char::to_lowercase));
+        each(lower);
     };
     if !text.is_ascii() {
-        return text.split(|c: char| !c.is_alphanumeric()).for_each(each);
+        let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        return words.for_each(|word| lowered(word, &mut each));
     }
     // The same for most texts, and several times as fast.
-    let mut start = 0;
-    for (end, byte) in text.bytes().chain([b' ']).enumerate() {
-        if !byte.is_ascii_alphanumeric() {
-            if start < end {
-                each(&text[start..end]);
+    let (mut start, mut capital) = (0, false);
+    for end in 0..=text.len() {
+        match text.as_bytes().get(end).map_or(Class::Between, |&byte| CLASSES[usize::from(byte)]) {
+            Class::Small => {}
+            Class::Capital => capital = true,
+            Class::Between => {
+                if capital {
+                    lowered(&text[start..end], &mut each);
+                } else if start < end {
+                    each(&text[start..end]);
+                }
+                (start, capital) = (end + 1, false);
             }
-            start = end + 1;
         }
     }
 }
+
+#[derive(Clone, Copy)]
+enum Class {
+    Small,
+    Capital,
+    Between,
+}
+
+/// What each byte of an ASCII text is.
+const CLASSES: [Class; 256] = {
+    let mut classes = [Class::Between; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        if (byte as u8).is_ascii_uppercase() {
+            classes[byte] = Class::Capital;
+        } else if (byte as u8).is_ascii_alphanumeric() {
+            classes[byte] = Class::Small;
+        }
+        byte += 1;
+    }
+    classes
+};
 
 /// Whether a vocabulary entry can ever be found in a text.
 pub(crate) fn is_word(entry: &str) -> bool {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::Float64Type;
+use arrow_array::types::{Float64Type, Int32Type};
 use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, StringArray};
 use arrow_cast::cast;
 use arrow_cast::parse::Parser;
@@ -216,15 +216,33 @@ impl Levels {
         places: impl Iterator<Item = &'r mut [f64]>,
         write: impl Fn(&mut [f64], usize),
     ) -> Result<(), Fault> {
-        let texts = texts(array)?;
-        for (text, place) in texts.iter().zip(places) {
+        // A short dictionary is looked up once, a long one only where it is used.
+        if let Some(dictionary) =
+            array.as_dictionary_opt::<Int32Type>().filter(|d| d.values().len() <= d.len())
+        {
+            let codes: Vec<Option<usize>> =
+                texts(dictionary.values())?.iter().map(|text| self.code(text?)).collect();
+            for (key, place) in dictionary.keys().iter().zip(places) {
+                let code = match key {
+                    Some(key) => codes.get(key as usize).copied().flatten().ok_or(Fault::Unknown)?,
+                    None => self.missing.ok_or(Fault::Missing)?,
+                };
+                write(place, code);
+            }
+            return Ok(());
+        }
+        for (text, place) in texts(array)?.iter().zip(places) {
             let code = match text {
-                Some(text) => self.codes.get(text).copied().or(self.unknown).ok_or(Fault::Unknown)?,
+                Some(text) => self.code(text).ok_or(Fault::Unknown)?,
                 None => self.missing.ok_or(Fault::Missing)?,
             };
             write(place, code);
         }
         Ok(())
+    }
+
+    fn code(&self, text: &str) -> Option<usize> {
+        self.codes.get(text).copied().or(self.unknown)
     }
 }
 

@@ -15,7 +15,7 @@ use column::ColumnEncoder;
 
 use crate::error::TableError;
 use crate::schema::{Column, Kind, Scale, Schema};
-use crate::source::{Chunk, Format, Source};
+use crate::source::{Chunk, Format, Source, Wanted};
 
 /// Turns records into rows of numbers: the features in the order of the schema, then the target.
 ///
@@ -31,8 +31,8 @@ use crate::source::{Chunk, Format, Source};
 #[derive(Debug, Clone)]
 pub struct Encoder {
     columns: Vec<ColumnEncoder>,
-    /// The same, as files call them.
-    names: Vec<String>,
+    /// The same, as files have them.
+    wanted: Vec<Wanted>,
     width: usize,
     feature_width: usize,
 }
@@ -55,7 +55,7 @@ impl Encoder {
     }
 
     fn of(features: &[Column], target: Option<&Column>) -> Result<Self, TableError> {
-        let mut encoder = Self { columns: Vec::new(), names: Vec::new(), width: 0, feature_width: 0 };
+        let mut encoder = Self { columns: Vec::new(), wanted: Vec::new(), width: 0, feature_width: 0 };
         for feature in features {
             encoder.push(feature, false)?;
         }
@@ -69,7 +69,8 @@ impl Encoder {
     fn push(&mut self, column: &Column, is_target: bool) -> Result<(), TableError> {
         let encoder = ColumnEncoder::new(column, is_target, self.width)?;
         self.width += encoder.width();
-        self.names.push(column.name().to_owned());
+        let few = matches!(column.kind(), Kind::Categorical { .. });
+        self.wanted.push(Wanted { name: column.name().to_owned(), few });
         self.columns.push(encoder);
         Ok(())
     }
@@ -96,8 +97,10 @@ impl Encoder {
         let start = out.len();
         out.resize(start + chunk.rows * self.width, 0.0);
         let rows = &mut out[start..];
-        for ((column, array), name) in self.columns.iter().zip(&chunk.arrays).zip(&self.names) {
-            column.encode(array, format, rows, self.width).map_err(|fault| fault.at(chunk.file, name))?;
+        for ((column, array), wanted) in self.columns.iter().zip(&chunk.arrays).zip(&self.wanted) {
+            column
+                .encode(array, format, rows, self.width)
+                .map_err(|fault| fault.at(chunk.file, &wanted.name))?;
         }
         Ok(())
     }

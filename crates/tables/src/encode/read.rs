@@ -40,7 +40,7 @@ pub struct Batch<'a> {
 impl<'a> Batches<'a> {
     pub(super) fn new(encoder: &'a Encoder, source: &'a Source) -> Self {
         let rows = (VALUES / encoder.width).clamp(64, 8192);
-        let chunks = source.chunks(&encoder.names, rows);
+        let chunks = source.chunks(&encoder.wanted, rows);
         Self { encoder, chunks, format: source.format(), values: Vec::new(), read: 0 }
     }
 

@@ -8,7 +8,7 @@ use arrow_array::ArrayRef;
 use super::{Column, Kind, Origin, Scale, Schema, SchemaError};
 use crate::encode::{Encoder, Numbers, numbers, texts, truth};
 use crate::error::TableError;
-use crate::source::{Format, Found, Source};
+use crate::source::{Format, Found, Source, Wanted};
 
 /// More levels than this are no list that someone will read.
 const MOST_LEVELS: usize = 1000;
@@ -84,8 +84,10 @@ impl Schema {
         if let Some(target) = target.filter(|target| !names.iter().any(|name| name == target)) {
             return Err(TableError::NoTarget { column: target.to_owned() });
         }
+        let wanted: Vec<Wanted> =
+            names.iter().map(|name| Wanted { name: name.clone(), few: false }).collect();
         let mut surveys = vec![Survey::default(); names.len()];
-        let mut chunks = source.chunks(&names, 8192);
+        let mut chunks = source.chunks(&wanted, 8192);
         while let Some(chunk) = chunks.next_chunk()? {
             for ((survey, array), name) in surveys.iter_mut().zip(&chunk.arrays).zip(&names) {
                 survey.add(array, source.format()).map_err(|fault| fault.at(chunk.file, name))?;

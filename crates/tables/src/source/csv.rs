@@ -10,7 +10,7 @@ use arrow_csv::ReaderBuilder;
 use arrow_csv::reader::{BufReader as BatchReader, Format as Dialect};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 
-use super::{Declared, Format, positions};
+use super::{Declared, Format, Wanted, positions};
 use crate::error::TableError;
 
 /// Larger reads than the standard ones are worth a little.
@@ -70,7 +70,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    pub(super) fn open(file: &Path, columns: &[String], rows: usize) -> Result<Self, TableError> {
+    pub(super) fn open(file: &Path, columns: &[Wanted], rows: usize) -> Result<Self, TableError> {
         let names = header(file)?;
         let wanted = positions(file, &names.iter().map(String::as_str).collect::<Vec<_>>(), columns)?;
         let rows = rows.min(FIELDS / names.len()).max(1);

@@ -82,6 +82,7 @@ impl Found {
             integers if integers.is_integer() => Self::Integers,
             numbers if numbers.is_numeric() => Self::Numbers,
             DataType::Boolean => Self::Booleans,
+            DataType::Dictionary(_, values) => Self::of(values),
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Self::Texts,
             _ => Self::Other,
         }
@@ -163,7 +164,7 @@ impl Source {
     }
 
     /// Reads these columns, `rows` records at a time.
-    pub(crate) fn chunks<'a>(&'a self, columns: &'a [String], rows: usize) -> Chunks<'a> {
+    pub(crate) fn chunks<'a>(&'a self, columns: &'a [Wanted], rows: usize) -> Chunks<'a> {
         Chunks { columns, rows, format: self.format, waiting: self.files.iter().collect(), open: None }
     }
 }
@@ -183,6 +184,14 @@ fn matching(path: &Path) -> Result<Vec<PathBuf>, TableError> {
         .collect()
 }
 
+/// A column that is to be read.
+#[derive(Debug, Clone)]
+pub(crate) struct Wanted {
+    pub(crate) name: String,
+    /// Whether few different texts are expected. Parquet files have these as a dictionary, which is faster to look up.
+    pub(crate) few: bool,
+}
+
 /// Some records of the wanted columns, in the wanted order.
 pub(crate) struct Chunk<'a> {
     pub(crate) file: &'a Path,
@@ -192,7 +201,7 @@ pub(crate) struct Chunk<'a> {
 
 /// Reads all files of a source in order.
 pub(crate) struct Chunks<'a> {
-    columns: &'a [String],
+    columns: &'a [Wanted],
     rows: usize,
     format: Format,
     waiting: VecDeque<&'a PathBuf>,
@@ -230,14 +239,14 @@ impl<'a> Chunks<'a> {
 }
 
 /// Where the wanted columns are among those of a file.
-fn positions(file: &Path, names: &[&str], wanted: &[String]) -> Result<Vec<usize>, TableError> {
+fn positions(file: &Path, names: &[&str], wanted: &[Wanted]) -> Result<Vec<usize>, TableError> {
     let mut known: HashMap<&str, (usize, bool)> = HashMap::new();
     for (position, name) in names.iter().enumerate() {
         known.entry(name).and_modify(|(_, twice)| *twice = true).or_insert((position, false));
     }
-    let position = |column: &String| {
-        let (file, name) = (file.to_owned(), column.clone());
-        match known.get(column.as_str()) {
+    let position = |column: &Wanted| {
+        let (file, name) = (file.to_owned(), column.name.clone());
+        match known.get(column.name.as_str()) {
             Some(&(position, false)) => Ok(position),
             Some((_, true)) => Err(TableError::TwoColumns { file, column: name }),
             None => Err(TableError::NoColumn { file, column: name }),

@@ -144,6 +144,19 @@ fn levels_are_one_hot_whatever_type_they_are_written_in() {
     assert!(matches!(rows(&unknown, &file), Err(TableError::Unknown { .. })));
 }
 
+/// More different texts than rows in a batch: the dictionary of the file is longer than a batch.
+#[test]
+fn long_dictionaries_are_read_too() {
+    let folder = folder();
+    let texts = (0..20_000).map(|k| if k % 2 == 0 { "even".to_owned() } else { format!("odd {k}") });
+    let texts = array(StringArray::from_iter_values(texts));
+    let file = write_parquet(&folder, "t.parquet", vec![("x", texts)]);
+    let kind = Kind::Categorical { levels: vec!["even".into()], unknown: Some("odd".into()), missing: None };
+    let read = rows(&one(Column::new("x", kind).expect("levels")), &file).expect("texts");
+    assert_eq!(read.len(), 20_000);
+    assert!(read.iter().enumerate().all(|(k, row)| row[k % 2] == 1.0 && row[1 - k % 2] == 0.0));
+}
+
 #[test]
 fn integers_and_booleans_can_be_levels() {
     let folder = folder();
