@@ -135,7 +135,8 @@ impl ModelFile {
         Self { header, arrays: BTreeMap::new() }
     }
 
-    /// Writes the file; what was there before is replaced when the new one is complete.
+    /// Writes the file; what was there before is replaced when the new one is complete. It is readable by its owner alone
+    /// until that is changed.
     ///
     /// # Errors
     /// [`ModelFileError`] if that is not possible.

@@ -148,9 +148,16 @@ impl Column {
     }
 
     /// The same column, scaled otherwise by facts of this origin. Only numeric columns have a scale.
+    ///
+    /// The value for missing ones is moved into new bounds, which nobody knew when it was stated: bounds that were paid for
+    /// must not be refused for it.
     pub(super) fn rescaled(&self, scale: Scale, origin: Origin) -> Result<Self, SchemaError> {
         let Kind::Numeric { missing, .. } = self.kind else {
             return Err(SchemaError::Column { column: self.name.clone(), fault: ColumnFault::NotNumeric });
+        };
+        let missing = match scale {
+            Scale::Bounds { low, high } if low < high => missing.map(|value| value.clamp(low, high)),
+            _ => missing,
         };
         let column = Self::new(self.name.clone(), Kind::Numeric { scale, missing })?;
         Ok(Self { origin, unit: self.unit.clone(), description: self.description.clone(), ..column })

@@ -182,8 +182,10 @@ impl Schema {
     }
 
     /// The same schema with every column changed.
-    fn map(&self, change: impl FnMut(&Column) -> Result<Column, SchemaError>) -> Result<Self, SchemaError> {
-        let mut change = change;
+    fn map(
+        &self,
+        mut change: impl FnMut(&Column) -> Result<Column, SchemaError>,
+    ) -> Result<Self, SchemaError> {
         let features = self.features.iter().map(&mut change).collect::<Result<_, _>>()?;
         let target = self.target.as_ref().map(change).transpose()?;
         Ok(Self { description: self.description.clone(), target, features })

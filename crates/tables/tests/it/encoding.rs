@@ -335,6 +335,36 @@ proptest! {
         }
     }
 
+    /// What a table says does not depend on the format it is written in.
+    #[test]
+    fn csv_and_parquet_give_the_same_rows(
+        records in prop::collection::vec(
+            (prop::option::of(-1e9..1e9f64), any::<bool>(), prop::option::of("[a-d ,\"\n]{1,4}")),
+            1..30,
+        ),
+    ) {
+        let folder = folder();
+        let quoted = |text: &String| format!("\"{}\"", text.replace('"', "\"\""));
+        let line = |(number, flag, text): &(Option<f64>, bool, Option<String>)| {
+            let number = number.map_or(String::new(), |number| number.to_string());
+            format!("{number},{flag},{}\n", text.as_ref().map_or(String::new(), quoted))
+        };
+        let text = records.iter().map(line).fold("n,b,t\n".to_owned(), |text, line| text + &line);
+        let csv = write_csv(&folder, "t.csv", &text);
+        let columns = vec![
+            ("t", array(records.iter().map(|record| record.2.clone()).collect::<StringArray>())),
+            ("n", array(records.iter().map(|record| record.0).collect::<Float64Array>())),
+            ("b", array(BooleanArray::from_iter(records.iter().map(|record| Some(record.1))))),
+        ];
+        let parquet = write_parquet(&folder, "t.parquet", columns);
+        let schema = Schema::parse(r#"features = [
+            { name = "b", kind = "boolean" },
+            { name = "n", kind = "numeric", bounds = [-5e8, 5e8], missing = 0.5 },
+            { name = "t", kind = "categorical", levels = ["a", "b", " "], unknown = "other", missing = "none" },
+        ]"#).expect("a schema");
+        prop_assert_eq!(rows(&schema, &csv).expect("a table"), rows(&schema, &parquet).expect("a table"));
+    }
+
     /// Decoding undoes encoding within the bounds, up to rounding of numbers as large as the bounds.
     #[test]
     fn decoding_undoes_encoding(low in -1e6..1e6f64, length in 1e-3..1e6f64, share in 0.0..=1.0f64) {

@@ -106,6 +106,12 @@ fn bounds_can_be_bought() {
     let bought = schema.with_bought_bounds("cost", 0.0, 1e4).expect("bounds");
     assert!(Encoder::new(&bought).is_ok() && bought.bounds_to_buy().next().is_none());
     assert_eq!(bought.features()[2].origin(), Origin::Bought);
+    // What a missing one counts as was stated before the bounds were known.
+    let entry = r#"features = [{ name = "a", kind = "numeric", bounds = "private", missing = 50 }]"#;
+    let bought_below =
+        Schema::parse(entry).expect("a schema").with_bought_bounds("a", 0.0, 40.0).expect("bounds");
+    let kind = Kind::Numeric { scale: Scale::Bounds { low: 0.0, high: 40.0 }, missing: Some(40.0) };
+    assert_eq!(bought_below.features()[0].kind(), &kind);
     assert_eq!(Schema::parse(&bought.to_toml()).expect("our own text"), bought);
 }
 
