@@ -1,0 +1,190 @@
+//! From columns of a file to rows of numbers, by public facts alone.
+//!
+//! # Privacy
+//! The numbers of a row are a function of that record and of the schema. Nothing is learnt from the data, and how many
+//! values were moved to a bound, unknown or missing is not counted.
+
+mod column;
+mod read;
+
+pub use read::{Batch, Batches, Table};
+
+pub(crate) use column::{Fault, Numbers, numbers, texts, truth};
+
+use column::ColumnEncoder;
+
+use crate::error::TableError;
+use crate::schema::{Column, Kind, Scale, Schema};
+use crate::source::{Chunk, Format, Source, Wanted};
+
+/// Turns records into rows of numbers: the features in the order of the schema, then the target.
+///
+/// | kind | numbers |
+/// |---|---|
+/// | numeric | one, from the public bounds to $[-1, 1]$; what is outside is moved to the nearer bound |
+/// | boolean | one, -1 or 1 |
+/// | categorical | one for each level, 1 for the value's own and 0 for the others |
+/// | categorical target of two levels | one, -1 for the first level and 1 for the second |
+/// | text | one for each word of the vocabulary: how often it occurs |
+///
+/// Numbers that are not finite count as missing. All numbers of a row are finite.
+#[derive(Debug, Clone)]
+pub struct Encoder {
+    columns: Vec<ColumnEncoder>,
+    /// The same, as files have them.
+    wanted: Vec<Wanted>,
+    width: usize,
+    feature_width: usize,
+}
+
+impl Encoder {
+    /// Encodes features and target.
+    ///
+    /// # Errors
+    /// [`TableError::NoBounds`] if bounds have yet to be bought.
+    pub fn new(schema: &Schema) -> Result<Self, TableError> {
+        Self::of(schema.features(), schema.target())
+    }
+
+    /// Encodes the features alone, for predictions: the files need not have the target.
+    ///
+    /// # Errors
+    /// [`TableError::NoBounds`] if bounds have yet to be bought.
+    pub fn of_features(schema: &Schema) -> Result<Self, TableError> {
+        Self::of(schema.features(), None)
+    }
+
+    fn of(features: &[Column], target: Option<&Column>) -> Result<Self, TableError> {
+        let mut encoder = Self { columns: Vec::new(), wanted: Vec::new(), width: 0, feature_width: 0 };
+        for feature in features {
+            encoder.push(feature, false)?;
+        }
+        encoder.feature_width = encoder.width;
+        if let Some(target) = target {
+            encoder.push(target, true)?;
+        }
+        Ok(encoder)
+    }
+
+    fn push(&mut self, column: &Column, is_target: bool) -> Result<(), TableError> {
+        let encoder = ColumnEncoder::new(column, is_target, self.width)?;
+        self.width += encoder.width();
+        let few = matches!(column.kind(), Kind::Categorical { .. });
+        self.wanted.push(Wanted { name: column.name().to_owned(), few });
+        self.columns.push(encoder);
+        Ok(())
+    }
+
+    /// Numbers in a row.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Numbers of a row that are features. The rest is the target.
+    #[must_use]
+    pub fn feature_width(&self) -> usize {
+        self.feature_width
+    }
+
+    /// Where the numbers of each column begin.
+    pub(crate) fn places(&self) -> impl Iterator<Item = usize> {
+        self.columns.iter().map(ColumnEncoder::offset)
+    }
+
+    /// Encodes some records of a file after what `out` holds.
+    fn encode(&self, chunk: &Chunk<'_>, format: Format, out: &mut Vec<f64>) -> Result<(), TableError> {
+        let start = out.len();
+        out.resize(start + chunk.rows * self.width, 0.0);
+        let rows = &mut out[start..];
+        for ((column, array), wanted) in self.columns.iter().zip(&chunk.arrays).zip(&self.wanted) {
+            column
+                .encode(array, format, rows, self.width)
+                .map_err(|fault| fault.at(chunk.file, &wanted.name))?;
+        }
+        Ok(())
+    }
+
+    /// Reads a source in batches, so that memory does not grow with the data.
+    #[must_use]
+    pub fn stream<'a>(&'a self, source: &'a Source) -> Batches<'a> {
+        Batches::new(self, source)
+    }
+
+    /// Reads a whole source.
+    ///
+    /// # Errors
+    /// [`TableError`] if the files are not what the schema says.
+    pub fn read(&self, source: &Source) -> Result<Table, TableError> {
+        Table::read(self, source)
+    }
+}
+
+impl Schema {
+    /// The name of each number of a row: that of its column, followed by `=` and the level, or `:` and the word.
+    #[must_use]
+    pub fn encoded_names(&self) -> Vec<String> {
+        let features = self.features().iter().flat_map(|column| match column.kind() {
+            Kind::Categorical { .. } => with_parts(column, "=", &column.levels()),
+            Kind::Text { vocabulary, .. } => with_parts(column, ":", vocabulary),
+            _ => vec![column.name().to_owned()],
+        });
+        let target = self.target().into_iter().flat_map(|column| match column.levels() {
+            levels if levels.len() > 2 => with_parts(column, "=", &levels),
+            _ => vec![column.name().to_owned()],
+        });
+        features.chain(target).collect()
+    }
+
+    /// How to get from an encoded numeric target back to its units: `None` if there is no numeric target, or no scale yet.
+    #[must_use]
+    pub fn target_units(&self) -> Option<Units> {
+        match *self.target()?.kind() {
+            Kind::Numeric { scale, .. } => Units::of(scale),
+            _ => None,
+        }
+    }
+}
+
+fn with_parts<S: AsRef<str>>(column: &Column, sign: &str, parts: &[S]) -> Vec<String> {
+    parts.iter().map(|part| format!("{}{sign}{}", column.name(), part.as_ref())).collect()
+}
+
+/// The affine map between a column's own units and its encoding.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Units {
+    /// What is encoded as 0.
+    pub centre: f64,
+    /// The length of the encoding's unit.
+    pub unit: f64,
+}
+
+impl Units {
+    /// That of a scale, unless its bounds have yet to be bought.
+    fn of(scale: Scale) -> Option<Self> {
+        match scale {
+            // Halved before they are added, so that no bounds overflow.
+            Scale::Bounds { low, high } => {
+                Some(Self { centre: high / 2.0 + low / 2.0, unit: high / 2.0 - low / 2.0 })
+            }
+            Scale::Moments { mean, sd } => Some(Self { centre: mean, unit: sd }),
+            Scale::Private => None,
+        }
+    }
+
+    fn encode(self, value: f64) -> f64 {
+        (value - self.centre) / self.unit
+    }
+
+    /// An encoded mean, quantile or value in the column's own units.
+    #[must_use]
+    pub fn decode(self, value: f64) -> f64 {
+        self.centre + self.unit * value
+    }
+
+    /// An encoded standard deviation in the column's own units.
+    #[must_use]
+    pub fn decode_sd(self, sd: f64) -> f64 {
+        self.unit * sd
+    }
+}

@@ -1,0 +1,268 @@
+//! One column: what is publicly known about it before a record is read.
+
+use std::collections::HashSet;
+
+use super::{ColumnFault, SchemaError};
+use crate::words::is_word;
+
+/// What is publicly known about a column.
+///
+/// A column that exists is valid: [`Column::new`] is the only way to make one, and it checks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Column {
+    name: String,
+    kind: Kind,
+    pub(super) origin: Origin,
+    pub(super) unit: Option<String>,
+    pub(super) description: Option<String>,
+}
+
+/// How the values of a column are read, and what public facts they are encoded with.
+///
+/// `missing` is the public value that stands for a missing one. Without it a missing value is an error.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Kind {
+    /// Numbers.
+    Numeric {
+        /// How they are scaled.
+        scale: Scale,
+        /// What a missing number counts as, in the column's own units.
+        missing: Option<f64>,
+    },
+    /// Yes or no.
+    Boolean {
+        /// What a missing value counts as.
+        missing: Option<bool>,
+    },
+    /// One of a list of levels.
+    Categorical {
+        /// The levels, in the order they are encoded in.
+        levels: Vec<String>,
+        /// The level of values that are not in the list. It is one more level if the list does not have it.
+        unknown: Option<String>,
+        /// The level of missing values. It is one more level if the list does not have it.
+        missing: Option<String>,
+    },
+    /// Text, of which only the counts of the words of a public vocabulary are kept.
+    Text {
+        /// The words that are counted.
+        vocabulary: Vec<String>,
+        /// What a missing text counts as.
+        missing: Option<String>,
+    },
+}
+
+/// How numbers are scaled. All of it is public.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Scale {
+    /// From `[low, high]` to $[-1, 1]$. What is outside is moved to the nearer bound.
+    Bounds {
+        /// What becomes -1.
+        low: f64,
+        /// What becomes 1.
+        high: f64,
+    },
+    /// Bounds that have yet to be bought with privacy budget.
+    Private,
+    /// To $(x - \text{mean})/\text{sd}$, without any bound.
+    Moments {
+        /// What becomes 0.
+        mean: f64,
+        /// What becomes the unit.
+        sd: f64,
+    },
+}
+
+impl Scale {
+    /// Numbers as they are.
+    pub const UNSCALED: Self = Self::Moments { mean: 0.0, sd: 1.0 };
+}
+
+/// Where the bounds, moments or levels of a column come from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Origin {
+    /// Someone stated them without looking at the data.
+    #[default]
+    Stated,
+    /// They were read from the data, which someone declared to be harmless. No budget pays for that.
+    AssumedPublic,
+    /// They were bought with privacy budget.
+    Bought,
+}
+
+impl Column {
+    /// A column with what is publicly known about it.
+    ///
+    /// # Errors
+    /// [`SchemaError::Column`] says what does not make sense.
+    pub fn new(name: impl Into<String>, kind: Kind) -> Result<Self, SchemaError> {
+        let name = name.into();
+        let checked = if name.is_empty() { Err(ColumnFault::NoName) } else { check(&kind) };
+        match checked {
+            Ok(()) => Ok(Self { name, kind, origin: Origin::Stated, unit: None, description: None }),
+            Err(fault) => Err(SchemaError::Column { column: name, fault }),
+        }
+    }
+
+    /// Numbers between public bounds; a missing one is an error.
+    ///
+    /// # Errors
+    /// [`SchemaError::Column`] if these are not bounds.
+    pub fn numeric(name: impl Into<String>, low: f64, high: f64) -> Result<Self, SchemaError> {
+        Self::new(name, Kind::Numeric { scale: Scale::Bounds { low, high }, missing: None })
+    }
+
+    /// Numbers as they are, without bounds; a missing one is an error.
+    ///
+    /// # Errors
+    /// [`SchemaError::Column`] if there is no name.
+    pub fn unscaled(name: impl Into<String>) -> Result<Self, SchemaError> {
+        Self::new(name, Kind::Numeric { scale: Scale::UNSCALED, missing: None })
+    }
+
+    /// One of a list of levels; anything else is an error.
+    ///
+    /// # Errors
+    /// [`SchemaError::Column`] if this is not a list of different levels.
+    pub fn categorical<S: Into<String>>(
+        name: impl Into<String>,
+        levels: impl IntoIterator<Item = S>,
+    ) -> Result<Self, SchemaError> {
+        let levels = levels.into_iter().map(Into::into).collect();
+        Self::new(name, Kind::Categorical { levels, unknown: None, missing: None })
+    }
+
+    /// The same column in a unit, such as `"years"`.
+    #[must_use]
+    pub fn with_unit(mut self, unit: impl Into<String>) -> Self {
+        self.unit = Some(unit.into());
+        self
+    }
+
+    /// The same column with a description.
+    #[must_use]
+    pub fn with_description(mut self, description: impl Into<String>) -> Self {
+        self.description = Some(description.into());
+        self
+    }
+
+    /// The same column, scaled otherwise by facts of this origin. Only numeric columns have a scale.
+    ///
+    /// The value for missing ones is moved into new bounds, which nobody knew when it was stated: bounds that were paid for
+    /// must not be refused for it.
+    pub(super) fn rescaled(&self, scale: Scale, origin: Origin) -> Result<Self, SchemaError> {
+        let Kind::Numeric { missing, .. } = self.kind else {
+            return Err(SchemaError::Column { column: self.name.clone(), fault: ColumnFault::NotNumeric });
+        };
+        let missing = match scale {
+            Scale::Bounds { low, high } if low < high => missing.map(|value| value.clamp(low, high)),
+            _ => missing,
+        };
+        let column = Self::new(self.name.clone(), Kind::Numeric { scale, missing })?;
+        Ok(Self { origin, unit: self.unit.clone(), description: self.description.clone(), ..column })
+    }
+
+    /// Its name in the file.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How its values are read and encoded.
+    #[must_use]
+    pub fn kind(&self) -> &Kind {
+        &self.kind
+    }
+
+    /// Where its bounds, moments or levels come from.
+    #[must_use]
+    pub fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    /// The unit of its numbers.
+    #[must_use]
+    pub fn unit(&self) -> Option<&str> {
+        self.unit.as_deref()
+    }
+
+    /// What it means.
+    #[must_use]
+    pub fn description(&self) -> Option<&str> {
+        self.description.as_deref()
+    }
+
+    /// The levels of a categorical column, with those for unknown and missing values, in the order of their codes; those
+    /// of a boolean one are `false` and `true`; other columns have none.
+    #[must_use]
+    pub fn levels(&self) -> Vec<&str> {
+        match &self.kind {
+            Kind::Categorical { levels, unknown, missing } => {
+                let mut all: Vec<&str> = levels.iter().map(String::as_str).collect();
+                for extra in [unknown, missing].into_iter().flatten() {
+                    if !all.contains(&extra.as_str()) {
+                        all.push(extra);
+                    }
+                }
+                all
+            }
+            Kind::Boolean { .. } => vec!["false", "true"],
+            Kind::Numeric { .. } | Kind::Text { .. } => Vec::new(),
+        }
+    }
+}
+
+fn check(kind: &Kind) -> Result<(), ColumnFault> {
+    match kind {
+        Kind::Numeric { scale, missing } => check_numeric(*scale, *missing),
+        Kind::Boolean { .. } => Ok(()),
+        Kind::Categorical { levels, unknown, missing } => {
+            if levels.is_empty() {
+                return Err(ColumnFault::NoLevels);
+            }
+            // An empty field of a CSV file is a missing value, so no value is an empty level.
+            if levels.iter().chain(unknown).chain(missing).any(String::is_empty) {
+                return Err(ColumnFault::EmptyLevel);
+            }
+            distinct(levels).ok_or(ColumnFault::RepeatedLevel)
+        }
+        Kind::Text { vocabulary, .. } => {
+            if vocabulary.is_empty() {
+                return Err(ColumnFault::NoWords);
+            }
+            if let Some(line) = vocabulary.iter().position(|word| !is_word(word)) {
+                return Err(ColumnFault::NotAWord { entry: line + 1 });
+            }
+            distinct(vocabulary).ok_or(ColumnFault::RepeatedWord)
+        }
+    }
+}
+
+fn check_numeric(scale: Scale, missing: Option<f64>) -> Result<(), ColumnFault> {
+    match scale {
+        Scale::Bounds { low, high } => {
+            if !(low.is_finite() && high.is_finite() && low < high && high / 2.0 - low / 2.0 > 0.0) {
+                return Err(ColumnFault::Bounds);
+            }
+            if missing.is_some_and(|value| !(low..=high).contains(&value)) {
+                return Err(ColumnFault::MissingOutside);
+            }
+        }
+        Scale::Moments { mean, sd } => {
+            if !(mean.is_finite() && sd.is_normal() && sd > 0.0) {
+                return Err(ColumnFault::Moments);
+            }
+        }
+        Scale::Private => {}
+    }
+    if missing.is_some_and(|value| !value.is_finite()) {
+        return Err(ColumnFault::MissingOutside);
+    }
+    Ok(())
+}
+
+fn distinct(texts: &[String]) -> Option<()> {
+    let mut seen = HashSet::new();
+    texts.iter().all(|text| seen.insert(text)).then_some(())
+}

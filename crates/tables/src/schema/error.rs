@@ -1,0 +1,87 @@
+//! Why a schema was refused. A schema is public, so its messages may name what is in it.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why there is no schema.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each message says what its variant and fields are")]
+pub enum SchemaError {
+    #[error("{}: cannot be read ({kind}); hint: check the path", file.display())]
+    Unreadable { file: PathBuf, kind: io::ErrorKind },
+    /// The text is not quoted: it may be a data file given by mistake.
+    #[error(
+        "the schema is not TOML from line {line}, column {column} on; hint: `target = {{ name = ..., kind = ... }}` and \
+         `features = [{{ name = ..., kind = ... }}, ...]`"
+    )]
+    NotToml { line: usize, column: usize },
+    #[error("the schema is TOML, but {reason}")]
+    Shape { reason: String },
+    #[error("column {column:?}: {fault}")]
+    Column { column: String, fault: ColumnFault },
+    #[error("the schema has no features; hint: list at least one column under `features`")]
+    NoFeatures,
+    #[error("the schema names column {column:?} twice; hint: keep one")]
+    Repeated { column: String },
+    #[error("the schema has no column {column:?}; hint: check the spelling")]
+    NoColumn { column: String },
+    #[error("no rows were given to learn from; hint: check that the data set is not empty")]
+    NoRows,
+    #[error("rows of {given} values were given where the schema makes {expected}; hint: read them unscaled")]
+    Width { expected: usize, given: usize },
+}
+
+/// What is wrong with a column.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each message says what its variant and fields are")]
+pub enum ColumnFault {
+    #[error("a column needs a name")]
+    NoName,
+    #[error(
+        "a numeric column needs `bounds = [low, high]`, `bounds = \"private\"`, or `mean` and `sd`; \
+         hint: state the range that is known without looking at the data"
+    )]
+    NoScale,
+    #[error(
+        "bounds are two finite numbers, the lower one first, and not the same; hint: `bounds = [0, 100]`"
+    )]
+    Bounds,
+    #[error("`bounds` and `mean`, `sd` exclude each other; hint: keep the bounds")]
+    TwoScales,
+    #[error("`mean` is a finite number and `sd` one above 0")]
+    Moments,
+    #[error("the value for missing ones is finite and within the bounds")]
+    MissingOutside,
+    #[error("`missing` is a value of the column's own kind: {expected}")]
+    MissingKind { expected: &'static str },
+    #[error("`{key}` does not belong to a {kind} column; hint: remove it, or change `kind`")]
+    Misplaced { key: &'static str, kind: &'static str },
+    #[error("a categorical column needs `levels = [\"...\", ...]`")]
+    NoLevels,
+    #[error(
+        "a level is an empty text, which means a missing value; hint: `missing = \"missing\"` makes a level of it"
+    )]
+    EmptyLevel,
+    #[error("a level is listed twice")]
+    RepeatedLevel,
+    #[error("a text column needs `vocabulary = \"FILE\"`, with a word on each line, and at least one word")]
+    NoWords,
+    #[error(
+        "entry {entry} of the vocabulary is not one word in lower case letters and digits, so no text contains it"
+    )]
+    NotAWord { entry: usize },
+    #[error("a word of the vocabulary is listed twice")]
+    RepeatedWord,
+    #[error("the vocabulary {} cannot be read ({kind}); hint: its path is relative to the schema's folder", file.display())]
+    Vocabulary { file: PathBuf, kind: io::ErrorKind },
+    #[error("the vocabulary is a file, and here its words must be listed")]
+    VocabularyFile,
+    #[error("only numeric columns have bounds or moments")]
+    NotNumeric,
+    #[error("its bounds are not to be bought; hint: `bounds = \"private\"` asks for that")]
+    NotForSale,
+    #[error("a text cannot be predicted; hint: choose a target of another kind")]
+    TextTarget,
+    #[error("a target needs at least two levels")]
+    OneLevel,
+}

@@ -1,0 +1,297 @@
+//! The schema as a file: TOML as people write it, and the checks that turn it into a [`Schema`].
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Column, ColumnFault, Kind, Origin, Scale, Schema, SchemaError};
+
+/// A schema as it is written.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Raw {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target: Option<RawColumn>,
+    features: Vec<RawColumn>,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawColumn {
+    name: String,
+    kind: KindName,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bounds: Option<RawBounds>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mean: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sd: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    levels: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vocabulary: Option<RawVocabulary>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unknown: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missing: Option<RawMissing>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unit: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<String>,
+    #[serde(default, skip_serializing_if = "is_stated")]
+    origin: Origin,
+}
+
+#[derive(Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum KindName {
+    Numeric,
+    Boolean,
+    Categorical,
+    Text,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(untagged, expecting = "`bounds` is [low, high] or \"private\"")]
+enum RawBounds {
+    Range([f64; 2]),
+    Word(Private),
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Private {
+    Private,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(untagged, expecting = "`vocabulary` is a file or a list of words")]
+enum RawVocabulary {
+    File(PathBuf),
+    Words(Vec<String>),
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(untagged, expecting = "`missing` is a number, true, false or a text")]
+enum RawMissing {
+    Number(f64),
+    Flag(bool),
+    Text(String),
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_stated(origin: &Origin) -> bool {
+    *origin == Origin::Stated
+}
+
+pub(super) fn load(file: &Path) -> Result<Schema, SchemaError> {
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| SchemaError::Unreadable { file: file.to_owned(), kind: error.kind() })?;
+    parse(&text, Some(file.parent().unwrap_or(Path::new(""))))
+}
+
+/// Syntax first, without quoting the text: someone may have given the data file by mistake. What is TOML is a schema.
+pub(super) fn parse(text: &str, folder: Option<&Path>) -> Result<Schema, SchemaError> {
+    let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
+        let before = &text.as_bytes()[..error.span().map_or(0, |span| span.start.min(text.len()))];
+        let line_start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |newline| newline + 1);
+        let line = 1 + before.iter().filter(|&&byte| byte == b'\n').count();
+        SchemaError::NotToml { line, column: before.len() - line_start + 1 }
+    })?;
+    let mut raw: Raw =
+        table.try_into().map_err(|error| SchemaError::Shape { reason: error.message().to_owned() })?;
+    if let Some(folder) = folder {
+        raw.features
+            .iter_mut()
+            .chain(&mut raw.target)
+            .try_for_each(|column| column.read_vocabulary(folder))?;
+    }
+    raw.try_into()
+}
+
+/// One line for each column, which is easier to read and to edit than one for each entry.
+pub(super) fn to_toml(schema: &Schema) -> String {
+    let line = |value: &dyn Fn(toml::ser::ValueSerializer<'_>) -> Result<(), toml::ser::Error>| {
+        let mut text = String::new();
+        value(toml::ser::ValueSerializer::new(&mut text)).expect("texts and finite numbers can be written");
+        text
+    };
+    let column = |column: &Column| line(&|to| RawColumn::from(column).serialize(to).map(|_| ()));
+    let mut text = String::new();
+    if let Some(description) = &schema.description {
+        text += &format!("description = {}\n", line(&|to| description.serialize(to).map(|_| ())));
+    }
+    if let Some(target) = &schema.target {
+        text += &format!("target = {}\n", column(target));
+    }
+    text += "features = [\n";
+    for feature in &schema.features {
+        text += &format!("    {},\n", column(feature));
+    }
+    text + "]\n"
+}
+
+impl RawColumn {
+    fn read_vocabulary(&mut self, folder: &Path) -> Result<(), SchemaError> {
+        let Some(RawVocabulary::File(file)) = &self.vocabulary else { return Ok(()) };
+        let file = folder.join(file);
+        let words = std::fs::read_to_string(&file).map_err(|error| SchemaError::Column {
+            column: self.name.clone(),
+            fault: ColumnFault::Vocabulary { file, kind: error.kind() },
+        })?;
+        let words = words.lines().map(|line| line.trim().to_owned()).filter(|word| !word.is_empty());
+        self.vocabulary = Some(RawVocabulary::Words(words.collect()));
+        Ok(())
+    }
+
+    /// The first entry that says something about another kind of column.
+    fn misplaced(&self) -> Option<&'static str> {
+        let entries = [
+            ("bounds", self.bounds.is_some(), KindName::Numeric),
+            ("mean", self.mean.is_some(), KindName::Numeric),
+            ("sd", self.sd.is_some(), KindName::Numeric),
+            ("levels", self.levels.is_some(), KindName::Categorical),
+            ("unknown", self.unknown.is_some(), KindName::Categorical),
+            ("vocabulary", self.vocabulary.is_some(), KindName::Text),
+        ];
+        entries.into_iter().find(|&(_, there, kind)| there && kind != self.kind).map(|(key, ..)| key)
+    }
+
+    fn scale(&self) -> Result<Scale, ColumnFault> {
+        match (&self.bounds, self.mean, self.sd) {
+            (Some(RawBounds::Range([low, high])), None, None) => Ok(Scale::Bounds { low: *low, high: *high }),
+            (Some(RawBounds::Word(Private::Private)), None, None) => Ok(Scale::Private),
+            (None, Some(mean), Some(sd)) => Ok(Scale::Moments { mean, sd }),
+            (Some(_), ..) => Err(ColumnFault::TwoScales),
+            (None, ..) => Err(ColumnFault::NoScale),
+        }
+    }
+
+    fn kind(&self) -> Result<Kind, ColumnFault> {
+        if let Some(key) = self.misplaced() {
+            return Err(ColumnFault::Misplaced { key, kind: self.kind.name() });
+        }
+        let expected = |expected| ColumnFault::MissingKind { expected };
+        let text = |what| match &self.missing {
+            None => Ok(None),
+            Some(RawMissing::Text(text)) => Ok(Some(text.clone())),
+            Some(_) => Err(expected(what)),
+        };
+        Ok(match self.kind {
+            KindName::Numeric => Kind::Numeric {
+                scale: self.scale()?,
+                missing: match self.missing {
+                    None => None,
+                    Some(RawMissing::Number(number)) => Some(number),
+                    Some(_) => return Err(expected("a number")),
+                },
+            },
+            KindName::Boolean => Kind::Boolean {
+                missing: match self.missing {
+                    None => None,
+                    Some(RawMissing::Flag(flag)) => Some(flag),
+                    Some(_) => return Err(expected("true or false")),
+                },
+            },
+            KindName::Categorical => Kind::Categorical {
+                levels: self.levels.clone().ok_or(ColumnFault::NoLevels)?,
+                unknown: self.unknown.clone(),
+                missing: text("a level")?,
+            },
+            KindName::Text => Kind::Text {
+                vocabulary: match &self.vocabulary {
+                    Some(RawVocabulary::Words(words)) => words.clone(),
+                    Some(RawVocabulary::File(_)) => return Err(ColumnFault::VocabularyFile),
+                    None => return Err(ColumnFault::NoWords),
+                },
+                missing: text("a text")?,
+            },
+        })
+    }
+}
+
+impl KindName {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Numeric => "numeric",
+            Self::Boolean => "boolean",
+            Self::Categorical => "categorical",
+            Self::Text => "text",
+        }
+    }
+}
+
+impl TryFrom<RawColumn> for Column {
+    type Error = SchemaError;
+
+    fn try_from(raw: RawColumn) -> Result<Self, SchemaError> {
+        let kind = raw.kind().map_err(|fault| SchemaError::Column { column: raw.name.clone(), fault })?;
+        let mut column = Self::new(raw.name, kind)?;
+        (column.origin, column.unit, column.description) = (raw.origin, raw.unit, raw.description);
+        Ok(column)
+    }
+}
+
+impl From<&Column> for RawColumn {
+    fn from(column: &Column) -> Self {
+        let mut raw = Self {
+            name: column.name().to_owned(),
+            kind: KindName::Boolean,
+            bounds: None,
+            mean: None,
+            sd: None,
+            levels: None,
+            vocabulary: None,
+            unknown: None,
+            missing: None,
+            unit: column.unit.clone(),
+            description: column.description.clone(),
+            origin: column.origin,
+        };
+        match column.kind().clone() {
+            Kind::Numeric { scale, missing } => {
+                raw.kind = KindName::Numeric;
+                raw.missing = missing.map(RawMissing::Number);
+                match scale {
+                    Scale::Bounds { low, high } => raw.bounds = Some(RawBounds::Range([low, high])),
+                    Scale::Private => raw.bounds = Some(RawBounds::Word(Private::Private)),
+                    Scale::Moments { mean, sd } => (raw.mean, raw.sd) = (Some(mean), Some(sd)),
+                }
+            }
+            Kind::Boolean { missing } => raw.missing = missing.map(RawMissing::Flag),
+            Kind::Categorical { levels, unknown, missing } => {
+                raw.kind = KindName::Categorical;
+                (raw.levels, raw.unknown, raw.missing) =
+                    (Some(levels), unknown, missing.map(RawMissing::Text));
+            }
+            Kind::Text { vocabulary, missing } => {
+                raw.kind = KindName::Text;
+                raw.vocabulary = Some(RawVocabulary::Words(vocabulary));
+                raw.missing = missing.map(RawMissing::Text);
+            }
+        }
+        raw
+    }
+}
+
+impl TryFrom<Raw> for Schema {
+    type Error = SchemaError;
+
+    fn try_from(raw: Raw) -> Result<Self, SchemaError> {
+        let features = raw.features.into_iter().map(Column::try_from).collect::<Result<_, _>>()?;
+        let target = raw.target.map(Column::try_from).transpose()?;
+        Ok(Self { description: raw.description, ..Self::new(target, features)? })
+    }
+}
+
+impl From<Schema> for Raw {
+    fn from(schema: Schema) -> Self {
+        Self {
+            target: schema.target.as_ref().map(RawColumn::from),
+            features: schema.features.iter().map(RawColumn::from).collect(),
+            description: schema.description,
+        }
+    }
+}

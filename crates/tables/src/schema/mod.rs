@@ -1,0 +1,193 @@
+//! The schema: what is publicly known about a table before it is read.
+
+mod column;
+mod error;
+mod file;
+mod public;
+mod template;
+
+pub use column::{Column, Kind, Origin, Scale};
+pub use error::{ColumnFault, SchemaError};
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+/// Which columns of a table are used, and what is publicly known about them.
+///
+/// A schema that exists is valid. In a file it is TOML:
+///
+/// ```
+/// let schema = reticent_tables::Schema::parse(r#"
+///     target = { name = "income", kind = "categorical", levels = ["<=50K", ">50K"] }
+///     features = [
+///         { name = "age", kind = "numeric", bounds = [17, 90], unit = "years" },
+///         { name = "hours", kind = "numeric", bounds = [0, 100], missing = 40 },
+///         { name = "work", kind = "categorical", levels = ["Private", "State"], unknown = "other", missing = "missing" },
+///         { name = "member", kind = "boolean" },
+///         { name = "gain", kind = "numeric", bounds = "private" },
+///     ]
+/// "#)?;
+/// assert_eq!(schema.features().len(), 5);
+/// assert_eq!(schema.bounds_to_buy().collect::<Vec<_>>(), ["gain"]);
+/// # Ok::<(), reticent_tables::SchemaError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "file::Raw", into = "file::Raw")]
+pub struct Schema {
+    description: Option<String>,
+    target: Option<Column>,
+    features: Vec<Column>,
+}
+
+impl Schema {
+    /// A schema of these columns. Models without a target, such as mixtures, have none.
+    ///
+    /// # Errors
+    /// [`SchemaError`] if there are no features, a name occurs twice or the target is not one that can be predicted.
+    pub fn new(target: Option<Column>, features: Vec<Column>) -> Result<Self, SchemaError> {
+        if features.is_empty() {
+            return Err(SchemaError::NoFeatures);
+        }
+        let mut names = HashSet::new();
+        if let Some(twice) = features.iter().chain(&target).find(|column| !names.insert(column.name())) {
+            return Err(SchemaError::Repeated { column: twice.name().to_owned() });
+        }
+        if let Some(target) = &target {
+            let fault = match target.kind() {
+                Kind::Text { .. } => Some(ColumnFault::TextTarget),
+                Kind::Categorical { .. } if target.levels().len() < 2 => Some(ColumnFault::OneLevel),
+                _ => None,
+            };
+            if let Some(fault) = fault {
+                return Err(SchemaError::Column { column: target.name().to_owned(), fault });
+            }
+        }
+        Ok(Self { description: None, target, features })
+    }
+
+    /// The same schema with a description.
+    #[must_use]
+    pub fn with_description(mut self, description: impl Into<String>) -> Self {
+        self.description = Some(description.into());
+        self
+    }
+
+    /// Reads a schema file. The vocabularies it names are read too, relative to its folder.
+    ///
+    /// # Errors
+    /// [`SchemaError`] says what does not make sense.
+    pub fn load(file: impl AsRef<Path>) -> Result<Self, SchemaError> {
+        file::load(file.as_ref())
+    }
+
+    /// Reads the text of a schema file, which must list the words of its vocabularies.
+    ///
+    /// # Errors
+    /// [`SchemaError`] says what does not make sense.
+    pub fn parse(text: &str) -> Result<Self, SchemaError> {
+        file::parse(text, None)
+    }
+
+    /// The text of a schema file. [`parse`](Self::parse) gives the same schema again.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        file::to_toml(self)
+    }
+
+    /// What the table is about.
+    #[must_use]
+    pub fn description(&self) -> Option<&str> {
+        self.description.as_deref()
+    }
+
+    /// What is to be predicted.
+    #[must_use]
+    pub fn target(&self) -> Option<&Column> {
+        self.target.as_ref()
+    }
+
+    /// What it is predicted from.
+    #[must_use]
+    pub fn features(&self) -> &[Column] {
+        &self.features
+    }
+
+    /// All columns in the order they are encoded in: the features, then the target.
+    pub fn columns(&self) -> impl Iterator<Item = &Column> {
+        self.features.iter().chain(&self.target)
+    }
+
+    /// Names of the columns whose bounds have yet to be bought.
+    pub fn bounds_to_buy(&self) -> impl Iterator<Item = &str> {
+        let private = |kind: &Kind| matches!(kind, Kind::Numeric { scale: Scale::Private, .. });
+        self.columns().filter(move |column| private(column.kind())).map(Column::name)
+    }
+
+    /// The same schema with bounds that were bought for a column.
+    ///
+    /// # Errors
+    /// [`SchemaError`] if there is no such column, its bounds are not to be bought, or these are not bounds.
+    pub fn with_bought_bounds(&self, column: &str, low: f64, high: f64) -> Result<Self, SchemaError> {
+        if !self.columns().any(|known| known.name() == column) {
+            return Err(SchemaError::NoColumn { column: column.to_owned() });
+        }
+        if !self.bounds_to_buy().any(|name| name == column) {
+            return Err(SchemaError::Column { column: column.to_owned(), fault: ColumnFault::NotForSale });
+        }
+        self.map(|known| {
+            if known.name() == column {
+                known.rescaled(Scale::Bounds { low, high }, Origin::Bought)
+            } else {
+                Ok(known.clone())
+            }
+        })
+    }
+
+    /// The same schema with all numbers as they are: no bounds, no scaling. For buying bounds, and for the protocols that
+    /// [assume](Self::assuming_public_moments) something of the data to be public.
+    #[must_use]
+    pub fn unscaled(&self) -> Self {
+        self.map(|column| match column.kind() {
+            Kind::Numeric { .. } => column.rescaled(Scale::UNSCALED, Origin::Stated),
+            _ => Ok(column.clone()),
+        })
+        .expect("the unit scale suits every numeric column")
+    }
+
+    /// What is claimed to be public only because someone said so, as sentences for the receipt.
+    #[must_use]
+    pub fn assumptions(&self) -> Vec<String> {
+        let assumed = |what: &str, of: fn(&Kind) -> bool| {
+            let names: Vec<&str> = self
+                .columns()
+                .filter(|column| column.origin() == Origin::AssumedPublic && of(column.kind()))
+                .map(Column::name)
+                .collect();
+            let names = names.join(", ");
+            (!names.is_empty())
+                .then(|| format!("{what} of {names} were read from the data and are assumed to be public"))
+        };
+        [
+            assumed("the bounds", |kind| matches!(kind, Kind::Numeric { scale: Scale::Bounds { .. }, .. })),
+            assumed("the mean and deviation", |kind| {
+                matches!(kind, Kind::Numeric { scale: Scale::Moments { .. }, .. })
+            }),
+            assumed("the levels", |kind| matches!(kind, Kind::Categorical { .. })),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+
+    /// The same schema with every column changed.
+    fn map(
+        &self,
+        mut change: impl FnMut(&Column) -> Result<Column, SchemaError>,
+    ) -> Result<Self, SchemaError> {
+        let features = self.features.iter().map(&mut change).collect::<Result<_, _>>()?;
+        let target = self.target.as_ref().map(change).transpose()?;
+        Ok(Self { description: self.description.clone(), target, features })
+    }
+}

@@ -1,0 +1,11 @@
+//! Tables through their files: read, encoded, written, damaged.
+
+#![allow(clippy::print_stderr, reason = "a skipped test says so")]
+
+mod encoding;
+mod malformed;
+mod messages;
+mod model_file;
+mod real;
+mod schema;
+mod tables;
