@@ -41,6 +41,18 @@ impl NetworkPosterior {
         Self { model: model.clone(), aware, naive: cavity, noise_variance }
     }
 
+    /// With weights of these moments, in the order and the scale of the network's own, and this variance of targets.
+    pub(crate) fn from_moments(
+        model: &Network,
+        means: Vec<f64>,
+        variances: Vec<f64>,
+        noise_variance: f64,
+    ) -> Self {
+        let aware = NetworkCavity::new(means.clone(), variances.clone(), noise_variance);
+        let naive = NetworkCavity::new(means, variances, noise_variance);
+        Self { model: model.clone(), aware, naive, noise_variance }
+    }
+
     /// What is known of the target of a record with these inputs. For a probit it is [`Prediction::positive`] that says how
     /// probable the class $+1$ is.
     ///
