@@ -82,12 +82,13 @@ impl Perceptron {
         bounds.map(|bound| rng.random_range(-bound..bound)).collect()
     }
 
-    /// The same network as a model, which divides sums by $\sqrt{d+1}$ and has its weights input by input; and numbers that belong to weights in its order, times
-    /// $(d+1)^{\text{power}/2}$.
+    /// The same network as a model.
     pub(super) fn model(&self, noise_variance: f64) -> Result<Network, NetworkError> {
         Network::new(&self.sizes, OutputNoise::Known(noise_variance))
     }
 
+    /// Numbers that belong to weights in the order of the model, input by input. As it divides sums by $\sqrt{d+1}$, they are multiplied by a
+    /// power of that: 1 for weights, 2 for their variances.
     pub(super) fn in_order_of_the_model(&self, values: &[f64], power: i32) -> Vec<f64> {
         let mut out = vec![0.0; values.len()];
         for layer in &self.layers {
