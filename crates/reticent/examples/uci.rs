@@ -7,10 +7,10 @@
 //! UCI_DATA=folder cargo run --release --example uci -- kin8nm sep 10
 //! ```
 //!
-//! The folder has `<name>.csv`, rows with the target last and no header, and `<name>.splits`: for each split a line with the number of
-//! training rows and then all row numbers, those for training first. Methods: sep, wide (SEP from the wide start), ep, adf; linear
-//! (regression with unknown noise); vi (mean-field variational inference); sgd (DP-SGD without its noise); and dp-sgd, with the noise for an epsilon of 1, were
-//! the moments public.
+//! The folder has `<name>.csv`, rows with the target last and no header, and `<name>.splits`: for each split a line with the
+//! number of training rows and then all row numbers, those for training first. Methods: sep, wide (SEP from the wide start),
+//! ep, adf; linear (regression with unknown noise); vi (mean-field variational inference); sgd (DP-SGD without its noise); and
+//! dp-sgd, with the noise for an epsilon of 1, were the moments public.
 
 #![allow(clippy::print_stdout, reason = "an example reports")]
 

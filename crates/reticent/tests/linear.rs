@@ -46,7 +46,8 @@ fn run(
     sep(model, &mut wall, N, &vec![0.0; model.width()], &phases, Average::Last).unwrap()
 }
 
-/// Sites of known Gaussian noise do not depend on the cavity, so an average over a pass is the conjugate posterior, which EP finds too.
+/// Sites of known Gaussian noise do not depend on the cavity, so an average over a pass is the conjugate posterior, which EP
+/// finds too.
 #[test]
 fn sep_of_a_linear_regression_is_the_conjugate_posterior() {
     let model = Linear::new(2, 2.0, Covariance::Full, Response::Known(0.3)).unwrap();
@@ -62,8 +63,8 @@ fn sep_of_a_linear_regression_is_the_conjugate_posterior() {
     }
 }
 
-/// With many records the average site is nearly each one's own cavity, so SEP of classes ends where EP does: means within a tenth of a standard
-/// deviation.
+/// With many records the average site is nearly each one's own cavity, so SEP of classes ends where EP does: means within a
+/// tenth of a standard deviation.
 #[test]
 fn sep_of_classes_is_near_ep() {
     for response in [Response::Probit, Response::Logistic] {
@@ -79,8 +80,9 @@ fn sep_of_classes_is_near_ep() {
     }
 }
 
-/// One step, 2,000 times with fresh noise: predictions are unbiased about those of the clipped run without noise (four standard errors), and their
-/// variance is what is stated, within 13 % (four standard errors of a variance). A narrow prior and little noise keep to the first order.
+/// One step, 2,000 times with fresh noise: predictions are unbiased about those of the clipped run without noise (four standard
+/// errors), and their variance is what is stated, within 13 % (four standard errors of a variance). A narrow prior and little
+/// noise keep to the first order.
 #[test]
 fn predictions_know_the_noise_in_them() {
     const RUNS: u64 = 2000;
@@ -133,8 +135,8 @@ fn plans_can_be_made_and_run() {
     }
 }
 
-/// The noise of a multiplier of a million leaves nothing of the records: predictions are about as unsure as the prior's, which have a variance of
-/// 3, and far from as sure as those without noise.
+/// The noise of a multiplier of a million leaves nothing of the records: predictions are about as unsure as the prior's, which
+/// have a variance of 3, and far from as sure as those without noise.
 #[test]
 fn huge_noise_destroys_the_weights() {
     let model = Linear::new(2, 2.0, Covariance::Full, Response::Logistic).unwrap();
@@ -163,10 +165,11 @@ fn known_weights(seed: u64) -> (Vec<f64>, [f64; 3]) {
     (values, weights)
 }
 
-/// One release: 95 % intervals hold the true weights in 89 to 100 % of 200 runs (four standard errors), at an epsilon at which the privacy
-/// noise matters; those that do not know of it hold it less often than 95 %, by four standard errors. The noise variance is right
-/// within four tenths, which is more than five standard deviations of the privacy noise in it: $2.2 \cdot 4 \cdot |(-w, 1)|^2/15{,}000/0.01$, with a
-/// multiplier of 2.2, a sensitivity of 4 and weights of records of about three quarters.
+/// One release: 95 % intervals hold the true weights in 89 to 100 % of 200 runs (four standard errors), at an epsilon at which
+/// the privacy noise matters; those that do not know of it hold it less often than 95 %, by four standard errors. The noise
+/// variance is right within four tenths, which is more than five standard deviations of the privacy noise in it: $2.2 \cdot 4
+/// \cdot |(-w, 1)|^2/15{,}000/0.01$, with a multiplier of 2.2, a sensitivity of 4 and weights of records of about three
+/// quarters.
 #[test]
 fn one_release_is_a_regression() {
     const RUNS: u64 = 200;

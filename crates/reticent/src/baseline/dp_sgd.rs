@@ -185,8 +185,8 @@ impl DpSgdPlan {
     /// Runs the plan on records of this many inputs and a target.
     ///
     /// # Privacy
-    /// Two groups of sums are released: clipped gradients over Poisson batches, and clipped squared residuals over all records. Both
-    /// are priced together, under the adjacency of the plan.
+    /// Two groups of sums are released: clipped gradients over Poisson batches, and clipped squared residuals over all records.
+    /// Both are priced together, under the adjacency of the plan.
     ///
     /// # Errors
     /// [`BaselineError`].

@@ -3,8 +3,8 @@
 //! - [`Variational`]: mean-field variational inference, without privacy.
 //! - [`DpSgd`]: weights without uncertainty by stochastic gradient descent with clipped and noised gradients.
 //!
-//! Both predict through [`NetworkPosterior`](crate::model::network::NetworkPosterior), as the model itself does. Records are rows of inputs and the
-//! target, already scaled.
+//! Both predict through [`NetworkPosterior`](crate::model::network::NetworkPosterior), as the model itself does. Records are
+//! rows of inputs and the target, already scaled.
 
 mod adam;
 mod dp_sgd;

@@ -36,7 +36,8 @@ pub(super) struct Perceptron {
     pub(super) layers: Vec<Layer>,
 }
 
-/// Activations of each layer, and derivatives of the loss by those of one and of the layer below. All are written before they are read.
+/// Activations of each layer, and derivatives of the loss by those of one and of the layer below. All are written before they
+/// are read.
 #[derive(Default)]
 struct Space {
     activations: Vec<f64>,
@@ -87,8 +88,8 @@ impl Perceptron {
         Network::new(&self.sizes, OutputNoise::Known(noise_variance))
     }
 
-    /// Numbers that belong to weights in the order of the model, input by input. As it divides sums by $\sqrt{d+1}$, they are multiplied by a
-    /// power of that: 1 for weights, 2 for their variances.
+    /// Numbers that belong to weights in the order of the model, input by input. As it divides sums by $\sqrt{d+1}$, they are
+    /// multiplied by a power of that: 1 for weights, 2 for their variances.
     pub(super) fn in_order_of_the_model(&self, values: &[f64], power: i32) -> Vec<f64> {
         let mut out = vec![0.0; values.len()];
         for layer in &self.layers {

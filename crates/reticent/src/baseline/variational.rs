@@ -3,12 +3,13 @@
 //! $$\sum_n E_q[\log N(y_n; f(x_n, w), s^2)] - \sum_l KL(q_l \Vert N(0, \tau_l I)).$$
 //!
 //! Expectations are over one draw for each record in each pass: of the pre-activations of a layer, which are Gaussian given its
-//! inputs, $a = m + \sqrt v\,\epsilon$ with $m = \sum \mu z$ and $v = \sum \sigma^2 z^2$. So gradients are those of backpropagation by $m$ and, times $\epsilon/2\sqrt v$,
-//! by $v$. The noise $s^2$ and the prior variances $\tau_l$ of layers are set to the best for the moment after each pass.
+//! inputs, $a = m + \sqrt v\,\epsilon$ with $m = \sum \mu z$ and $v = \sum \sigma^2 z^2$. So gradients are those of
+//! backpropagation by $m$ and, times $\epsilon/2\sqrt v$, by $v$. The noise $s^2$ and the prior variances $\tau_l$ of layers
+//! are set to the best for the moment after each pass.
 //!
 //! # Citation
-//! Graves, "Practical variational inference for neural networks", NIPS 2011; Kingma, Salimans, Welling, "Variational dropout and the
-//! local reparameterization trick", NIPS 2015, for the draws.
+//! Graves, "Practical variational inference for neural networks", NIPS 2011; Kingma, Salimans, Welling, "Variational dropout
+//! and the local reparameterization trick", NIPS 2015, for the draws.
 
 use super::BaselineError;
 use super::adam::Adam;

@@ -1,7 +1,7 @@
 //! Linear, probit and logistic regression.
 //!
-//! A record has inputs $x$ and a target $y$. With a bias as the last input, $x_{d+1} = 1$, and weights $w \sim N(0, \Lambda_0^{-1})$, the
-//! target depends on $a = w \cdot x$ alone:
+//! A record has inputs $x$ and a target $y$. With a bias as the last input, $x_{d+1} = 1$, and weights $w \sim N(0,
+//! \Lambda_0^{-1})$, the target depends on $a = w \cdot x$ alone:
 //!
 //! | [`Response`] | $p(y \mid a)$ |
 //! |---|---|
@@ -11,8 +11,8 @@
 //!
 //! The approximation is Gaussian, with any covariance or with independent weights, and a gamma for an unknown $\gamma$. As all
 //! responses are log-concave, sites never have a negative precision. Natural parameters are those of
-//! [`Gaussian`], and $(a - 1, -b)$ for the noise if it is unknown. Records are rows of inputs and the target, already scaled: by public
-//! bounds if the result is to be private.
+//! [`Gaussian`], and $(a - 1, -b)$ for the noise if it is unknown. Records are rows of inputs and the target, already scaled:
+//! by public bounds if the result is to be private.
 //!
 //! ```
 //! use reticent::engine::{Fit, Noise, SiteModel, ep};
@@ -173,8 +173,8 @@ impl Linear {
         self.family
     }
 
-    /// Multiplies $\lambda$ by $\Lambda_0^{p}$ and the coordinates of $P$ by $(\Lambda_{0,ii}\Lambda_{0,jj})^p$: for $p = -\frac12$ they are those of weights in units
-    /// of their prior standard deviations, and $p = \frac12$ goes back.
+    /// Multiplies $\lambda$ by $\Lambda_0^{p}$ and the coordinates of $P$ by $(\Lambda_{0,ii}\Lambda_{0,jj})^p$: for $p =
+    /// -\frac12$ they are those of weights in units of their prior standard deviations, and $p = \frac12$ goes back.
     fn rescale(&self, natural: &mut [f64], power: f64) {
         let d = self.family.dimension;
         let (lambda, precision) = natural.split_at_mut(d);
@@ -190,8 +190,9 @@ impl Linear {
         }
     }
 
-    /// Raises the eigenvalues of the precision to the floor, for weights in units of the prior's. A direction that had to be raised is one
-    /// that nothing is known about, so the mean in it is at most one standard deviation of the prior from 0. Whether there was one.
+    /// Raises the eigenvalues of the precision to the floor, for weights in units of the prior's. A direction that had to be
+    /// raised is one that nothing is known about, so the mean in it is at most one standard deviation of the prior from 0.
+    /// Whether there was one.
     fn raise(&self, weights: &mut [f64]) -> bool {
         let (d, floor) = (self.family.dimension, self.floor);
         let (lambda, precision) = weights.split_at_mut(d);
@@ -245,9 +246,9 @@ impl SiteModel for Linear {
     }
 
     /// Eigenvalues of the precision (the precision of each weight, if they are independent) are at least a
-    /// [share](Linear::with_floor) of the prior's, in units in which the prior is the identity; where they are raised, means are at most one standard
-    /// deviation of the prior from 0. The shape $a$ of the noise precision is such that $a - 1$
-    /// is at least a tenth of its prior's, and its rate at least a thousandth.
+    /// [share](Linear::with_floor) of the prior's, in units in which the prior is the identity; where they are raised, means
+    /// are at most one standard deviation of the prior from 0. The shape $a$ of the noise precision is such that $a - 1$ is at
+    /// least a tenth of its prior's, and its rate at least a thousandth.
     fn project(&self, natural: &mut [f64]) -> u64 {
         let (weights, gamma) = natural.split_at_mut(self.family.width());
         let mut scaled = weights.to_vec();

@@ -24,12 +24,13 @@ pub struct LinearPosterior {
 impl LinearPosterior {
     /// Reads a fit of this model; `None` if it is no density.
     ///
-    /// Of the likelihood part $(\lambda_L, P_L)$ of the fit, records leave $\lambda_L - P_L w$ the variance $P_L$, and the privacy noise $e$ adds that of
-    /// $e_\lambda - e_P w$, which is $\Sigma$ at the posterior mean. So
+    /// Of the likelihood part $(\lambda_L, P_L)$ of the fit, records leave $\lambda_L - P_L w$ the variance $P_L$, and the
+    /// privacy noise $e$ adds that of $e_\lambda - e_P w$, which is $\Sigma$ at the posterior mean. So
     ///
     /// $$\lambda_L - P_L w \sim N(0, P_L + \Sigma), \qquad V^{-1} = \Lambda_0 + P_L(P_L + \Sigma)^{-1}P_L.$$
     ///
-    /// To first order that adds $V\Sigma V$ to the covariance; and in directions in which noise is all there is, it leaves the prior.
+    /// To first order that adds $V\Sigma V$ to the covariance; and in directions in which noise is all there is, it leaves the
+    /// prior.
     #[must_use]
     pub fn new(model: &Linear, fit: &Fit) -> Option<Self> {
         let (weights, gamma) = fit.natural.split_at(model.family.width());

@@ -1,14 +1,15 @@
 //! Private linear regression in one release.
 //!
-//! With $u = (x, 1, y)$ and a target between -1 and 1, all that a regression needs is $M = \sum_n c_n u_n u_n^T$, for any weights $c_n$ of records that depend on
-//! inputs alone. In [isometric coordinates](crate::symmetric) the norm of $uu^T$ is $|u|^2 \le |x|^2 + 2$, so $c = \min(1, C/(|x|^2 + 2))$ keeps contributions within $C$, and nothing is left to be clipped: clipping
-//! would favour small targets, and so small weights. Everything else is done with the noisy $M$: the noise variance $s^2$ from the residuals
-//! $v^T M v$ at $v = (-w, 1)$, and the weights as [`LinearPosterior::new`] reads natural parameters $\lambda_L = M_{xy}/s^2$ and
-//! $P_L = M_{xx}/s^2$, in turns.
+//! With $u = (x, 1, y)$ and a target between -1 and 1, all that a regression needs is $M = \sum_n c_n u_n u_n^T$, for any weights
+//! $c_n$ of records that depend on inputs alone. In [isometric coordinates](crate::symmetric) the norm of $uu^T$ is
+//! $|u|^2 \le |x|^2 + 2$, so $c = \min(1, C/(|x|^2 + 2))$ keeps contributions within $C$, and nothing is left to be clipped:
+//! clipping would favour small targets, and so small weights. Everything else is done with the noisy $M$: the noise variance $s^2$
+//! from the residuals $v^T M v$ at $v = (-w, 1)$, and the weights as [`LinearPosterior::new`] reads natural parameters
+//! $\lambda_L = M_{xy}/s^2$ and $P_L = M_{xx}/s^2$, in turns.
 //!
 //! # Citation
-//! Vu, Slavkovic, "Differential privacy for clinical trial data", ICDM workshops 2009, for releasing $M$; Bernstein, Sheldon, "Differentially private Bayesian linear
-//! regression", NeurIPS 2019, for taking the noise in it into account (by sampling).
+//! Vu, Slavkovic, "Differential privacy for clinical trial data", ICDM workshops 2009, for releasing $M$; Bernstein, Sheldon,
+//! "Differentially private Bayesian linear regression", NeurIPS 2019, for taking the noise in it into account (by sampling).
 
 use super::{Linear, LinearError, LinearPosterior, Response};
 use crate::budget::{Adjacency, Ledger, Privacy};
@@ -50,8 +51,8 @@ pub enum LinearFitError {
 }
 
 impl LinearPlan {
-    /// For inputs and targets between -1 and 1; larger targets count as 1. $C$ is 2, the least $|x|^2 + 2$ there is: so no record contributes less
-    /// than the noise is scaled for.
+    /// For inputs and targets between -1 and 1; larger targets count as 1. $C$ is 2, the least $|x|^2 + 2$ there is, so that every
+    /// record contributes at least half of what the noise is scaled for.
     ///
     /// # Errors
     /// What the accountant refuses.

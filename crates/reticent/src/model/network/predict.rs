@@ -18,8 +18,8 @@ pub struct NetworkPosterior {
 impl NetworkPosterior {
     /// Reads a fit of this network.
     ///
-    /// A weight with natural parameters $(\lambda, p)$, mean $m$ and variance $v$ gets the variance $v + v^2\,\mathrm{Var}(e_\lambda - m e_p)$,
-    /// which is that of the privacy noise $e$ in its mean to first order.
+    /// A weight with natural parameters $(\lambda, p)$, mean $m$ and variance $v$ gets the variance $v +
+    /// v^2\,\mathrm{Var}(e_\lambda - m e_p)$, which is that of the privacy noise $e$ in its mean to first order.
     #[must_use]
     pub fn new(model: &Network, fit: &Fit) -> Self {
         let mut cavity = NetworkCavity::default();
