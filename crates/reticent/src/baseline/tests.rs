@@ -212,3 +212,24 @@ fn settings_that_make_no_sense_are_refused() {
     let empty = Variational { hidden: vec![0], ..Variational::default() }.fit(&kink(), 1);
     assert!(matches!(empty, Err(BaselineError::Network(_))));
 }
+
+/// A gradient is a function of its record and the weights alone: what other records, or other networks, left in the scratch space of
+/// the thread changes no bit of it. Amplification by sampling rests on that.
+#[test]
+fn a_gradient_does_not_depend_on_the_records_before_it() {
+    let gradient = |hidden: &[usize], record: &[f64]| {
+        let shape = Perceptron::new(record.len() - 1, hidden).unwrap();
+        let weights = shape.start(&mut ChaCha8Rng::seed_from_u64(4));
+        let mut out = vec![0.0; weights.len()];
+        shape.gradient(&weights, record, &mut out);
+        out.iter().map(|x| x.to_bits()).collect::<Vec<_>>()
+    };
+    let record = [0.3, -0.8, 0.5];
+    let alone = std::thread::spawn(move || gradient(&[7, 5], &record)).join().unwrap();
+    for before in [[1e29, -1e29, 1e29], [f64::NAN; 3], [f64::INFINITY, 0.0, 1.0], [0.4, -1.0, 2.0]] {
+        for hidden in [&[7, 5][..], &[40, 30, 20], &[]] {
+            gradient(hidden, &before);
+            assert_eq!(gradient(&[7, 5], &record), alone, "{hidden:?} {before:?}");
+        }
+    }
+}
