@@ -7,16 +7,22 @@
 //! UCI_DATA=folder cargo run --release --example uci -- kin8nm sep 10
 //! ```
 //!
-//! The folder has `<name>.csv`, rows with the target last and no header, and `<name>.splits`: for each split a line with the number of
-//! training rows and then all row numbers, those for training first. Methods: sep, wide (SEP from the wide start), ep, adf.
+//! The folder has `<name>.csv`, rows with the target last and no header, and `<name>.splits`: for each split a line with the
+//! number of training rows and then all row numbers, those for training first. Methods: sep, wide (SEP from the wide start),
+//! ep, adf; linear (regression with unknown noise); vi (mean-field variational inference); sgd (DP-SGD without its noise); and
+//! dp-sgd, with the noise for an epsilon of 1, were the moments public.
 
 #![allow(clippy::print_stdout, reason = "an example reports")]
 
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;
-use reticent::budget::{Adjacency, Unlimited};
-use reticent::engine::{Average, Coordinates, Damping, Ep, Fit, Noise, Phase, Sep, SiteModel, adf_pass};
+use reticent::baseline::{DpSgd, Variational};
+use reticent::budget::{Adjacency, Privacy, Unlimited};
+use reticent::engine::{Average, Coordinates, Damping, Ep, Fit, Noise, Phase, Sep, SiteModel, adf_pass, ep};
+use reticent::family::{Covariance, Gamma};
+use reticent::model::Prediction;
+use reticent::model::linear::{Linear, LinearPosterior, Response};
 use reticent::model::network::{Network, NetworkPosterior, OutputNoise, Start};
 use reticent::wall::{Geometry, NoiseSource, Plan, Records, Sampler, Sums, Wall};
 use std::error::Error;
@@ -27,7 +33,7 @@ const PASSES: usize = 40;
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [name, method, splits] = &arguments[..] else {
-        return Err("usage: uci <data set> sep|wide|ep|adf <splits>".into());
+        return Err("usage: uci <data set> sep|wide|ep|adf|linear|vi|sgd|dp-sgd <splits>".into());
     };
     let folder = std::env::var("UCI_DATA")?;
     let table = read(&std::fs::read_to_string(format!("{folder}/{name}.csv"))?)?;
@@ -79,6 +85,67 @@ fn evaluate(
     let scale =
         |row: &[f64]| -> Vec<f64> { row.iter().zip(&moments).map(|(x, (m, s))| (x - m) / s).collect() };
     let values: Vec<f64> = train.iter().flat_map(|row| scale(row)).collect();
+    let predict = fitted(values, n, method, hidden, seed)?;
+    let unit = moments[width - 1].1;
+    let (mut squares, mut likelihood) = (0.0, 0.0);
+    for row in test {
+        let row = scale(row);
+        let prediction = predict(&row[..width - 1]);
+        squares += ((row[width - 1] - prediction.mean) * unit).powi(2);
+        likelihood += prediction.log_likelihood(row[width - 1]) - unit.ln();
+    }
+    let count = test.len() as f64;
+    Ok(((squares / count).sqrt(), likelihood / count))
+}
+
+/// What predicts a target from inputs.
+type Predictor = Box<dyn Fn(&[f64]) -> Prediction>;
+
+fn fitted(
+    values: Vec<f64>,
+    n: usize,
+    method: &str,
+    hidden: usize,
+    seed: u64,
+) -> Result<Predictor, Box<dyn Error>> {
+    let inputs = values.len() / n - 1;
+    let posterior = match method {
+        "linear" => {
+            let noise = Response::Unknown(Gamma { shape: 6.0, rate: 6.0 });
+            let model = Linear::new(inputs, 1.0, Covariance::Full, noise)?;
+            let natural = ep(&model, &values, inputs + 1, 3, 0.7);
+            let fit = Fit { natural, noise: Noise::none(model.blocks()), projections: 0 };
+            let posterior = LinearPosterior::new(&model, &fit).ok_or("no density")?;
+            return Ok(Box::new(move |x| posterior.predict(x)));
+        }
+        "vi" => Variational { hidden: vec![hidden], seed, ..Variational::default() }.fit(&values, inputs)?,
+        "sgd" | "dp-sgd" => {
+            let settings = DpSgd { hidden: vec![hidden], seed, ..DpSgd::default() };
+            let (records, source) = (Records::new(values, inputs + 1)?, NoiseSource::from_os()?);
+            if method == "sgd" {
+                let steps = (100 * n / 64) as u64;
+                let settings = DpSgd { batch: 64, steps, clip: 10.0, learning_rate: 0.02, ..settings };
+                settings.fit_without_noise(records, n, inputs, source, Box::new(Unlimited))?.0
+            } else {
+                let privacy = Privacy::new(1.0, 1e-5, Adjacency::AddRemove)?;
+                let plan = settings.plan(n, &privacy)?;
+                plan.fit(records, inputs, source, &privacy, Box::new(Unlimited))?.0
+            }
+        }
+        _ => network(values, n, method, hidden, seed)?,
+    };
+    Ok(Box::new(move |x| posterior.predict(x)))
+}
+
+/// Probabilistic backpropagation.
+fn network(
+    values: Vec<f64>,
+    n: usize,
+    method: &str,
+    hidden: usize,
+    seed: u64,
+) -> Result<NetworkPosterior, Box<dyn Error>> {
+    let width = values.len() / n;
     let mut model = Network::new(&[width - 1, hidden], OutputNoise::default())?;
     let start = model.start(seed, if method == "wide" { Start::Wide { records: n } } else { Start::Usual });
     let mut order: Vec<usize> = (0..n).collect();
@@ -126,18 +193,8 @@ fn evaluate(
             }
             Fit { natural, noise: Noise::none(model.blocks()), projections: 0 }
         }
-        _ => return Err("methods are sep, wide, ep and adf".into()),
+        _ => return Err("unknown method".into()),
     };
     println!("  projections {}, prior precision {:.3}", fit.projections, model.prior_precision());
-    let posterior = NetworkPosterior::new(&model, &fit);
-    let unit = moments[width - 1].1;
-    let (mut squares, mut likelihood) = (0.0, 0.0);
-    for row in test {
-        let row = scale(row);
-        let prediction = posterior.predict(&row[..width - 1]);
-        squares += ((row[width - 1] - prediction.mean) * unit).powi(2);
-        likelihood += prediction.log_likelihood(row[width - 1]) - unit.ln();
-    }
-    let count = test.len() as f64;
-    Ok(((squares / count).sqrt(), likelihood / count))
+    Ok(NetworkPosterior::new(&model, &fit))
 }

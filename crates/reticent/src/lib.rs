@@ -7,7 +7,8 @@
 //! - A [`Receipt`](receipt::Receipt) says what was spent, on what, and under which assumptions.
 //!
 //! - A [model] says what one record tells about the parameters, in an exponential [family]; an
-//!   [engine] turns released sums into a posterior, and knows the covariance of the noise in it.
+//!   [engine] turns released sums into a posterior, and knows the covariance of the noise in it. A [baseline] is what to compare
+//!   it with.
 //!
 //! All inference is done on what was released, so it cannot cost more privacy, however clever or wrong it is.
 //!
@@ -71,6 +72,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod baseline;
 pub mod budget;
 pub mod engine;
 mod error;

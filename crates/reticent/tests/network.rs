@@ -191,9 +191,9 @@ fn classes_that_no_line_tells_apart_are_learnt() {
                     Phase { sums: sums.unwrap(), steps: 2 * N as u64, coordinates, damping, clip: None };
                 let mut wall = open(train.clone(), 3, plan);
                 let mut state = Sep::new(&model, 2 * N, &start);
+                // With the prior as it is: so few records let its refinement prune the whole network from some starts.
                 for _ in 0..PASSES {
                     state.run(&model, &mut wall, &phase, Average::Last).unwrap();
-                    model.refine_prior(&state.fit(&model).natural);
                 }
                 state.fit(&model)
             }

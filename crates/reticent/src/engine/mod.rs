@@ -22,7 +22,9 @@ mod sep;
 
 pub use ep::{Ep, adf, adf_pass, ep};
 pub use noise::Noise;
+pub(crate) use plan::exact_delta;
 pub use plan::{SepPlan, Simulate};
+pub(crate) use sep::clip;
 pub use sep::{Average, Coordinates, Damping, Fit, Phase, Sep, sep};
 
 use std::ops::Range;

@@ -148,14 +148,18 @@ impl Noise {
         out
     }
 
-    /// The covariance of the noise in the mean of a Gaussian whose natural parameters are this block, to first order:
-    /// $V\Sigma V$, where $\Sigma$ is the covariance of the noise in $\lambda$ less the noise in $P$ times the mean.
+    /// The covariance $\Sigma$ of the noise in $\lambda - Pm$, for a Gaussian whose natural parameters are this block and a vector $m$.
+    #[must_use]
+    pub fn in_gradient(&self, block: usize, family: Gaussian, m: &[f64]) -> Vec<f64> {
+        let (d, size) = (family.dimension, family.width());
+        let image = self.image(block, |noise| family.shift(m, noise, -1.0));
+        (0..d * d).map(|ij| image[ij / d * size + ij % d]).collect()
+    }
+
+    /// The covariance of the noise in the mean of such a Gaussian, to first order: $V\Sigma V$, with $\Sigma$ at the mean.
     #[must_use]
     pub fn in_mean(&self, block: usize, family: Gaussian, mean: &[f64], covariance: &[f64]) -> Vec<f64> {
-        let (d, size) = (family.dimension, family.width());
-        let image = self.image(block, |noise| family.shift(mean, noise, -1.0));
-        let sigma: Vec<f64> = (0..d * d).map(|ij| image[ij / d * size + ij % d]).collect();
-        matrix::sandwich(covariance, &sigma, d)
+        matrix::sandwich(covariance, &self.in_gradient(block, family, mean), family.dimension)
     }
 
     /// The variance in each coordinate.

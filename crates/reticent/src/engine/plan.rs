@@ -88,10 +88,8 @@ impl SepPlan {
         let clip = norms.get(norms.len() / 2).copied().unwrap_or(1.0).max(1e-6);
         let longest = norms.last().copied().unwrap_or(1.0);
         let ends = if privacy.adjacency() == Adjacency::ReplaceOne { 2.0 } else { 1.0 };
-        // As in the wall, a little of delta is kept for what is not exact in the noise.
-        let kept = if privacy.epsilon() < 25.0 { 2e-4 } else { 0.6 };
-        let single = gaussian::noise_multiplier(privacy.epsilon(), privacy.delta() * (1.0 - kept))
-            .map_err(PlanError::from)?;
+        let single =
+            gaussian::noise_multiplier(privacy.epsilon(), exact_delta(privacy)).map_err(PlanError::from)?;
         Ok(Self {
             records,
             adjacency: privacy.adjacency(),
@@ -126,12 +124,11 @@ impl SepPlan {
             let sampling = reticent_accounting::Sampling::Fixed { batch, records };
             reticent_accounting::Event::release(mechanism, sampling).repeat(steps)
         };
-        let kept = if privacy.epsilon() < 25.0 { 2e-4 } else { 0.6 };
         self.noise_multiplier = calibrate::noise_multiplier(
             event,
             self.adjacency,
             privacy.epsilon(),
-            privacy.delta() * (1.0 - kept),
+            exact_delta(privacy),
             reticent_accounting::Method::Auto,
         )
         .map_err(PlanError::from)?
@@ -184,6 +181,12 @@ impl SepPlan {
         let receipt = wall.finish(fit.projections)?;
         Ok((fit, receipt))
     }
+}
+
+/// The delta to calibrate noise for: as in the wall, a little is kept for what is not exact in the noise.
+pub(crate) fn exact_delta(privacy: &Privacy) -> f64 {
+    let kept = if privacy.epsilon() < 25.0 { 2e-4 } else { 0.6 };
+    privacy.delta() * (1.0 - kept)
 }
 
 fn norm(x: &[f64]) -> f64 {

@@ -120,7 +120,7 @@ impl<M: SiteModel> Query for Sites<'_, M> {
 }
 
 /// Clips in floating point. It protects nothing: that is the wall's job.
-fn clip(geometry: &Geometry, x: &mut [f64]) {
+pub(crate) fn clip(geometry: &Geometry, x: &mut [f64]) {
     let (radius, blocks) = match geometry {
         Geometry::Ball { radius } => (*radius, &[][..]),
         Geometry::Blocks { radius, blocks } => (*radius, &blocks[..]),

@@ -25,6 +25,7 @@ impl Tilt {
     }
 
     /// The class $+1$ or $-1$ with probability $\Phi(ya)$, which gives $Z = \Phi(ym/\sqrt{1 + v})$.
+    #[inline(never)] // It would only fill up the vector code of networks.
     pub(super) fn probit(m: f64, v: f64, class: f64) -> Self {
         let by = 1.0 / (1.0 + v);
         let tail = Tail::at(class * m * by.sqrt());

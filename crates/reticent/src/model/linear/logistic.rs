@@ -2,12 +2,12 @@
 //!
 //! The trapezoidal rule converges geometrically for integrands that are analytic about the real line. The logistic function has its
 //! poles at $\pm i\pi$, which cost $e^{-2\pi^2/h}$ at a step of $h$, and the Gaussian costs $e^{-2\pi^2 v/h^2}$: a step of
-//! $h = \min(0.5, 0.7\sqrt v)$ leaves less than $10^{-16}$. As the integrand is log-concave, and more so than the Gaussian alone, nine standard deviations
-//! of that to each side of its mode leave as little out.
+//! $h = \min(0.5, 0.7\sqrt v)$ leaves less than $10^{-16}$. As the integrand is log-concave, and more so than the Gaussian
+//! alone, nine standard deviations of that to each side of its mode leave as little out.
 //!
-//! For $v > 25$ that would be many nodes. There, nodes $a = \pi\sinh t$ with even steps in $t$ are dense about 0, where the logistic
-//! function bends, and far apart where the Gaussian is all that matters. A Gaussian that is more than ten standard deviations away
-//! sees $\sigma = 1$ on one side and $\sigma = e^a$ on the other.
+//! For $v > 25$ that would be many nodes. There, nodes $a = \pi\sinh t$ with even steps in $t$ are dense about 0, where the
+//! logistic function bends, and far apart where the Gaussian is all that matters. A Gaussian that is more than ten standard
+//! deviations away sees $\sigma = 1$ on one side and $\sigma = e^a$ on the other.
 
 use crate::model::tilt::Tilt;
 use std::f64::consts::{PI, TAU};
@@ -69,8 +69,8 @@ fn positive(m: f64, v: f64) -> Tilt {
     sums.tilt(m, v)
 }
 
-/// Where $\log\sigma(a) - (a - m)^2/2v$ is largest, roughly: the root of $a - m - v\sigma(-a)$, which rises. Newton's steps, kept in
-/// a bracket.
+/// Where $\log\sigma(a) - (a - m)^2/2v$ is largest, roughly: the root of $a - m - v\sigma(-a)$, which rises. Newton's steps,
+/// kept in a bracket.
 fn mode(m: f64, v: f64) -> f64 {
     let (mut low, mut high) = (m, m + v);
     let mut a = if high < 0.0 { high } else { low.max(0.0) };
@@ -141,8 +141,8 @@ impl Sums {
         self.square += weight * s * s;
     }
 
-    /// With $E$ over the tilted density, $g = E[s]$ and $k = g(1 - g) - 2\operatorname{Var}(s)$, by parts. For large $v$ that cancels and
-    /// $u = \operatorname{Var}(a)/v$ does not.
+    /// With $E$ over the tilted density, $g = E[s]$ and $k = g(1 - g) - 2\operatorname{Var}(s)$, by parts. For large $v$ that
+    /// cancels and $u = \operatorname{Var}(a)/v$ does not.
     fn tilt(&self, m: f64, v: f64) -> Tilt {
         let log_evidence = self.log_top + self.mass.ln() - 0.5 * (TAU * v).ln();
         let by = 1.0 / self.mass;

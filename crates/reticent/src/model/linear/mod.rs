@@ -1,7 +1,7 @@
 //! Linear, probit and logistic regression.
 //!
-//! A record has inputs $x$ and a target $y$. With a bias as the last input, $x_{d+1} = 1$, and weights $w \sim N(0, \Lambda_0^{-1})$, the
-//! target depends on $a = w \cdot x$ alone:
+//! A record has inputs $x$ and a target $y$. With a bias as the last input, $x_{d+1} = 1$, and weights $w \sim N(0,
+//! \Lambda_0^{-1})$, the target depends on $a = w \cdot x$ alone:
 //!
 //! | [`Response`] | $p(y \mid a)$ |
 //! |---|---|
@@ -11,8 +11,8 @@
 //!
 //! The approximation is Gaussian, with any covariance or with independent weights, and a gamma for an unknown $\gamma$. As all
 //! responses are log-concave, sites never have a negative precision. Natural parameters are those of
-//! [`Gaussian`], and $(a - 1, -b)$ for the noise if it is unknown. Records are rows of inputs and the target, already scaled: by public
-//! bounds if the result is to be private.
+//! [`Gaussian`], and $(a - 1, -b)$ for the noise if it is unknown. Records are rows of inputs and the target, already scaled:
+//! by public bounds if the result is to be private.
 //!
 //! ```
 //! use reticent::engine::{Fit, Noise, SiteModel, ep};
@@ -37,14 +37,17 @@
 
 mod logistic;
 mod predict;
+mod private;
 mod site;
 
 pub use super::prediction::Prediction;
 pub use predict::LinearPosterior;
+pub use private::{LinearFitError, LinearPlan};
 pub use site::LinearCavity;
 
 use crate::engine::{Simulate, SiteModel};
 use crate::family::{Covariance, Gamma, Gaussian};
+use crate::{matrix, symmetric};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
@@ -170,11 +173,14 @@ impl Linear {
         self.family
     }
 
-    /// Multiplies the coordinates of a precision by $(\Lambda_{0,ii}\Lambda_{0,jj})^{\pm 1/2}$, so that the prior is the identity and back.
+    /// Multiplies $\lambda$ by $\Lambda_0^{p}$ and the coordinates of $P$ by $(\Lambda_{0,ii}\Lambda_{0,jj})^p$: for $p =
+    /// -\frac12$ they are those of weights in units of their prior standard deviations, and $p = \frac12$ goes back.
     fn rescale(&self, natural: &mut [f64], power: f64) {
         let d = self.family.dimension;
-        let mut next = natural[d..self.family.width()].iter_mut();
-        for i in 0..d {
+        let (lambda, precision) = natural.split_at_mut(d);
+        let mut next = precision.iter_mut();
+        for (i, lambda) in lambda.iter_mut().enumerate() {
+            *lambda *= self.precisions[i].powf(power);
             let last = if self.family.covariance == Covariance::Full { d } else { i + 1 };
             for j in i..last {
                 if let Some(x) = next.next() {
@@ -182,6 +188,41 @@ impl Linear {
                 }
             }
         }
+    }
+
+    /// Raises the eigenvalues of the precision to the floor, for weights in units of the prior's. A direction that had to be
+    /// raised is one that nothing is known about, so the mean in it is at most one standard deviation of the prior from 0.
+    /// Whether there was one.
+    fn raise(&self, weights: &mut [f64]) -> bool {
+        let (d, floor) = (self.family.dimension, self.floor);
+        let (lambda, precision) = weights.split_at_mut(d);
+        if self.family.covariance == Covariance::Diagonal {
+            let low = |x: &f64| x.is_nan() || *x < floor;
+            let raised = precision.iter().any(low);
+            for (lambda, x) in lambda.iter_mut().zip(precision).filter(|(_, x)| low(x)) {
+                (*lambda, *x) = (lambda.clamp(-floor, floor), floor);
+            }
+            return raised;
+        }
+        if matrix::least_circle(precision, d) >= floor {
+            return false;
+        }
+        let mut dense = vec![0.0; d * d];
+        symmetric::from_coordinates(precision, d, &mut dense);
+        let (values, vectors) = matrix::eigen(&dense, d);
+        let mut raised = false;
+        for (value, vector) in values.iter().zip(vectors.chunks_exact(d)).filter(|(value, _)| **value < floor)
+        {
+            raised = true;
+            let along: f64 = lambda.iter().zip(vector).map(|(a, b)| a * b).sum();
+            let kept = along.clamp(-floor, floor);
+            lambda.iter_mut().zip(vector).for_each(|(a, b)| *a += (kept - along) * b);
+            for (k, x) in dense.iter_mut().enumerate() {
+                *x += (floor - value) * vector[k / d] * vector[k % d];
+            }
+        }
+        symmetric::to_coordinates(&dense, d, precision);
+        raised
     }
 }
 
@@ -205,13 +246,19 @@ impl SiteModel for Linear {
     }
 
     /// Eigenvalues of the precision (the precision of each weight, if they are independent) are at least a
-    /// [share](Linear::with_floor) of the prior's, in units in which the prior is the identity. The shape $a$ of the noise precision is such that $a - 1$
-    /// is at least a tenth of its prior's, and its rate at least a thousandth.
+    /// [share](Linear::with_floor) of the prior's, in units in which the prior is the identity; where they are raised, means
+    /// are at most one standard deviation of the prior from 0. The shape $a$ of the noise precision is such that $a - 1$ is at
+    /// least a tenth of its prior's, and its rate at least a thousandth.
     fn project(&self, natural: &mut [f64]) -> u64 {
         let (weights, gamma) = natural.split_at_mut(self.family.width());
-        self.rescale(weights, -0.5);
-        let mut moved = u64::from(self.family.project(weights, self.floor));
-        self.rescale(weights, 0.5);
+        let mut scaled = weights.to_vec();
+        self.rescale(&mut scaled, -0.5);
+        let mut moved = 0;
+        if self.raise(&mut scaled) {
+            moved += 1;
+            self.rescale(&mut scaled, 0.5);
+            weights.copy_from_slice(&scaled);
+        }
         if let Response::Unknown(prior) = self.response {
             let least = Gamma { shape: 1.0 + 0.1 * (prior.shape - 1.0), rate: 1e-3 * prior.rate };
             moved += u64::from(Gamma::raise(gamma, least));

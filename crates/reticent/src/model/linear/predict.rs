@@ -4,16 +4,18 @@ use super::site::along;
 use super::{Linear, Prediction, Response, logistic};
 use crate::engine::Fit;
 use crate::family::{Gamma, Moments};
+use crate::matrix;
+
+/// Of the noise-aware mean.
+const ROUNDS: usize = 10;
 
 /// A fitted regression.
 #[derive(Debug, Clone)]
 pub struct LinearPosterior {
-    /// The weights and, last, the bias.
-    pub mean: Vec<f64>,
-    /// $V$: what the records leave open, row by row.
-    pub data_covariance: Vec<f64>,
-    /// What the privacy noise adds, to first order: see [`Noise::in_mean`](crate::engine::Noise::in_mean).
-    pub noise_covariance: Vec<f64>,
+    /// The weights and, last, the bias, with the uncertainty from the privacy noise: what should be reported.
+    pub moments: Moments,
+    /// The same as if there had been no privacy noise: too sure of itself.
+    pub naive: Moments,
     /// The expected variance of a target about $w \cdot x$; 1 for a probit, and 0 for a logistic response, which adds its own.
     pub noise_variance: f64,
     response: Response,
@@ -21,11 +23,18 @@ pub struct LinearPosterior {
 
 impl LinearPosterior {
     /// Reads a fit of this model; `None` if it is no density.
+    ///
+    /// Of the likelihood part $(\lambda_L, P_L)$ of the fit, records leave $\lambda_L - P_L w$ the variance $P_L$, and the
+    /// privacy noise $e$ adds that of $e_\lambda - e_P w$, which is $\Sigma$ at the posterior mean. So
+    ///
+    /// $$\lambda_L - P_L w \sim N(0, P_L + \Sigma), \qquad V^{-1} = \Lambda_0 + P_L(P_L + \Sigma)^{-1}P_L.$$
+    ///
+    /// To first order that adds $V\Sigma V$ to the covariance; and in directions in which noise is all there is, it leaves the
+    /// prior.
     #[must_use]
     pub fn new(model: &Linear, fit: &Fit) -> Option<Self> {
         let (weights, gamma) = fit.natural.split_at(model.family.width());
-        let Moments { mean, covariance } = model.family.moments(weights)?;
-        let noise_covariance = fit.noise.in_mean(0, model.family, &mean, &covariance);
+        let naive = model.family.moments(weights)?;
         let noise_variance = match model.response {
             Response::Known(variance) => variance,
             Response::Unknown(_) => {
@@ -36,14 +45,7 @@ impl LinearPosterior {
             Response::Logistic => 0.0,
         };
         let response = model.response;
-        Some(Self { mean, data_covariance: covariance, noise_covariance, noise_variance, response })
-    }
-
-    /// Mean and covariance of the weights with both kinds of uncertainty: what should be reported.
-    #[must_use]
-    pub fn moments(&self) -> Moments {
-        let both = self.data_covariance.iter().zip(&self.noise_covariance);
-        Moments { mean: self.mean.clone(), covariance: both.map(|(data, noise)| data + noise).collect() }
+        Some(Self { moments: aware(model, fit, &naive)?, naive, noise_variance, response })
     }
 
     /// What is known of $w \cdot x$, and of the target of a regression: with the uncertainty from the privacy noise.
@@ -52,9 +54,7 @@ impl LinearPosterior {
     /// If there are not as many inputs as the model has.
     #[must_use]
     pub fn predict(&self, inputs: &[f64]) -> Prediction {
-        let naive = self.predict_naively(inputs);
-        let (_, added) = along(&self.mean, &self.noise_covariance, true, inputs);
-        Prediction { variance: naive.variance + added, ..naive }
+        self.with(&self.moments, inputs)
     }
 
     /// The same as if there had been no privacy noise: too sure of itself.
@@ -63,9 +63,7 @@ impl LinearPosterior {
     /// If there are not as many inputs as the model has.
     #[must_use]
     pub fn predict_naively(&self, inputs: &[f64]) -> Prediction {
-        assert_eq!(inputs.len() + 1, self.mean.len(), "as many inputs as the model has");
-        let (mean, variance) = along(&self.mean, &self.data_covariance, true, inputs);
-        Prediction { mean, variance, noise_variance: self.noise_variance }
+        self.with(&self.naive, inputs)
     }
 
     /// The probability that the target is positive: that of the class $+1$, with the uncertainty from the privacy noise.
@@ -82,4 +80,41 @@ impl LinearPosterior {
             _ => prediction.positive(),
         }
     }
+
+    fn with(&self, weights: &Moments, inputs: &[f64]) -> Prediction {
+        assert_eq!(inputs.len() + 1, weights.mean.len(), "as many inputs as the model has");
+        let (mean, variance) = along(&weights.mean, &weights.covariance, true, inputs);
+        Prediction { mean, variance, noise_variance: self.noise_variance }
+    }
+}
+
+/// The moments of the weights with the privacy noise taken into account.
+fn aware(model: &Linear, fit: &Fit, naive: &Moments) -> Option<Moments> {
+    let (family, d) = (model.family, model.family.dimension);
+    let likelihood: Vec<f64> = fit.natural.iter().zip(&model.prior).map(|(q, prior)| q - prior).collect();
+    let mut learnt = vec![0.0; d * d];
+    family.precision(&likelihood, &mut learnt);
+    // A variance is not negative, whatever noise or rounding left.
+    let mut spread = learnt.clone();
+    matrix::raise_eigenvalues(&mut spread, d, 0.0);
+    let mut found = naive.clone();
+    let mut centre = vec![0.0; d];
+    // The noise depends on the mean; a few rounds settle it, as more noise only pulls the mean to 0.
+    for _ in 0..ROUNDS {
+        let noise = fit.noise.in_gradient(0, family, &centre);
+        if noise.iter().all(|x| *x == 0.0) {
+            return Some(found);
+        }
+        let total: Vec<f64> = spread.iter().zip(&noise).map(|(a, b)| a + b).collect();
+        let gain = matrix::multiply(&learnt, &matrix::symmetric_inverse(&total, d)?, d);
+        let mut precision = matrix::multiply(&gain, &learnt, d);
+        precision = (0..d * d).map(|k| 0.5 * (precision[k] + precision[k % d * d + k / d])).collect();
+        (0..d).for_each(|i| precision[i * (d + 1)] += model.precisions[i]);
+        found.covariance = matrix::symmetric_inverse(&precision, d)?;
+        let mut shift = vec![0.0; d];
+        matrix::times(&gain, d, &likelihood[..d], &mut shift);
+        matrix::times(&found.covariance, d, &shift, &mut found.mean);
+        centre.clone_from(&found.mean);
+    }
+    Some(found)
 }

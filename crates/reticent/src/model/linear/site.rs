@@ -1,12 +1,12 @@
 //! What a record says about the weights: one-dimensional moment matching along $x$.
 //!
-//! In a cavity $N(m, V)$, $a = w \cdot x$ is $N(m \cdot x, x^T V x)$, and the tilted moments of $a$ give $g$, $k$ and $u$ as in `tilt.rs`. For
-//! any covariance the tilted moments of $w$ are $m + gVx$ and $V - kVxx^TV$, so the site is
+//! In a cavity $N(m, V)$, $a = w \cdot x$ is $N(m \cdot x, x^T V x)$, and the tilted moments of $a$ give $g$, $k$ and $u$ as in
+//! `tilt.rs`. For any covariance the tilted moments of $w$ are $m + gVx$ and $V - kVxx^TV$, so the site is
 //!
 //! $$P_n = p_n xx^T, \qquad p_n = \frac ku, \qquad \lambda_n = \Bigl(\frac gu + p_n\, m \cdot x\Bigr)x,$$
 //!
-//! and in centred coordinates $\lambda_n - P_n m = gx/u$. For independent weights each has its own $u_i = 1 - v_i x_i^2 k$ and the site
-//! $p_i = x_i^2 k/u_i$, $\lambda_i = x_i g/u_i + p_i m_i$.
+//! and in centred coordinates $\lambda_n - P_n m = gx/u$. For independent weights each has its own $u_i = 1 - v_i x_i^2 k$ and
+//! the site $p_i = x_i^2 k/u_i$, $\lambda_i = x_i g/u_i + p_i m_i$.
 
 use super::{Linear, Response, logistic};
 use crate::family::{Covariance, Gamma, Moments};

@@ -21,8 +21,8 @@ fn likelihood(response: Response, a: f64, target: f64) -> f64 {
     }
 }
 
-/// The moments of a density of an input's weight and the bias, by sums over a grid about a centre. Sums of smooth densities over even grids
-/// have errors far below the tolerances here.
+/// The moments of a density of an input's weight and the bias, by sums over a grid about a centre. Sums of smooth densities
+/// over even grids have errors far below the tolerances here.
 fn on_a_grid(centre: [f64; 2], step: f64, log_density: impl Fn(f64, f64) -> f64) -> Moments {
     let (mut mass, mut first, mut second) = (0.0, [0.0; 2], [0.0; 4]);
     for i in -160..=160 {
@@ -110,13 +110,14 @@ fn known_noise_gives_the_conjugate_posterior() {
     let found = diagonal.family().moments(&ep(&diagonal, &records, 3, 200, 0.5)).unwrap();
     let exact = model.family().moments(&expected).unwrap();
     for i in 0..3 {
-        // EP's sites in a family of independent weights are not those of the best fit; a tenth of a standard deviation is its order here.
+        // EP's sites in a family of independent weights are not those of the best fit; a tenth of a standard deviation is its
+        // order here.
         assert!((found.mean[i] - exact.mean[i]).abs() < 0.1 * exact.covariance[4 * i].sqrt());
     }
 }
 
-/// Classes: EP against the posterior itself. Its errors fall as $1/N$ (Dehaene, Barthelme, JRSS B 2018), and a twentieth of a standard deviation and of
-/// the variance are far more than that at 400 records.
+/// Classes: EP against the posterior itself. Its errors fall as $1/N$ (Dehaene, Barthelme, JRSS B 2018), and a twentieth of a
+/// standard deviation and of the variance are far more than that at 400 records.
 #[test]
 fn classes_give_nearly_the_exact_posterior() {
     for response in [Response::Probit, Response::Logistic] {
@@ -156,8 +157,8 @@ fn unknown_noise_is_found() {
     }
 }
 
-/// The Euclidean norm of a site is that of $\lambda_n$ and the Frobenius norm of $P_n$ together, and what centring leaves of $\lambda_n$ has the
-/// direction of $x$.
+/// The Euclidean norm of a site is that of $\lambda_n$ and the Frobenius norm of $P_n$ together, and what centring leaves of
+/// $\lambda_n$ has the direction of $x$.
 #[test]
 fn coordinates_are_isometric_and_centred() {
     for response in [Response::Known(0.3), Response::Probit, Response::Logistic] {

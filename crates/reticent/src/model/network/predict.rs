@@ -18,8 +18,8 @@ pub struct NetworkPosterior {
 impl NetworkPosterior {
     /// Reads a fit of this network.
     ///
-    /// A weight with natural parameters $(\lambda, p)$, mean $m$ and variance $v$ gets the variance $v + v^2\,\mathrm{Var}(e_\lambda - m e_p)$,
-    /// which is that of the privacy noise $e$ in its mean to first order.
+    /// A weight with natural parameters $(\lambda, p)$, mean $m$ and variance $v$ gets the variance $v +
+    /// v^2\,\mathrm{Var}(e_\lambda - m e_p)$, which is that of the privacy noise $e$ in its mean to first order.
     #[must_use]
     pub fn new(model: &Network, fit: &Fit) -> Self {
         let mut cavity = NetworkCavity::default();
@@ -39,6 +39,18 @@ impl NetworkPosterior {
         });
         let aware = NetworkCavity::new(means.clone(), variances.collect(), noise_variance);
         Self { model: model.clone(), aware, naive: cavity, noise_variance }
+    }
+
+    /// With weights of these moments, in the order and the scale of the network's own, and this variance of targets.
+    pub(crate) fn from_moments(
+        model: &Network,
+        means: Vec<f64>,
+        variances: Vec<f64>,
+        noise_variance: f64,
+    ) -> Self {
+        let aware = NetworkCavity::new(means.clone(), variances.clone(), noise_variance);
+        let naive = NetworkCavity::new(means, variances, noise_variance);
+        Self { model: model.clone(), aware, naive, noise_variance }
     }
 
     /// What is known of the target of a record with these inputs. For a probit it is [`Prediction::positive`] that says how

@@ -1,5 +1,5 @@
-//! Moments and derivatives against a second implementation: scalar, straight from the printed formulas of probabilistic backpropagation, and
-//! differentiated by dual numbers.
+//! Moments and derivatives against a second implementation: scalar, straight from the printed formulas of probabilistic
+//! backpropagation, and differentiated by dual numbers.
 
 use super::*;
 use crate::model::normal::{self, Tail};
@@ -58,8 +58,9 @@ impl Dual {
     }
 }
 
-/// The mean and variance of $\max(a, 0)$ as the sums $E = m\Phi + \sqrt v\varphi$, $E_2 = (m^2 + v)\Phi + m\sqrt v\varphi$ and $V = E_2 - E^2$. They
-/// cancel where units are nearly dead, and then both are nothing next to the rest; or nearly linear, and then they are those of $a$.
+/// The mean and variance of $\max(a, 0)$ as the sums $E = m\Phi + \sqrt v\varphi$, $E_2 = (m^2 + v)\Phi + m\sqrt v\varphi$ and
+/// $V = E_2 - E^2$. They cancel where units are nearly dead, and then both are nothing next to the rest; or nearly linear, and
+/// then they are those of $a$.
 fn rectified(m: Dual, v: Dual) -> (Dual, Dual) {
     let alpha = m / v.sqrt();
     if alpha.0 > 12.0 {
@@ -114,8 +115,8 @@ fn log_evidence(model: &Network, (m, v): (Dual, Dual), target: f64) -> Dual {
     }
 }
 
-/// A network of this depth with random weights of about this variance. If `dead`, biases make $\alpha$ about -25 to -45 for every third unit
-/// of the first layer.
+/// A network of this depth with random weights of about this variance. If `dead`, biases make $\alpha$ about -25 to -45 for
+/// every third unit of the first layer.
 fn case(
     depth: usize,
     noise: OutputNoise,

@@ -5,8 +5,8 @@
 //! $$m_a = s\sum m_w m_z, \qquad v_a = s^2\sum m_w^2 v_z + v_w(m_z^2 + v_z),$$
 //!
 //! and through the units as in `relu.rs`. The evidence is $Z = N(y; m_a, v_a + b/(a-1))$ at the output, or
-//! $\Phi(ym_a/\sqrt{1 + v_a})$ for a class, and the derivatives of $\log Z$ come back by the chain rule. With $g = d\log Z/dm$, $k = g^2 - 2\,d\log Z/dv$ and $u = 1 - vk$, the tilted moments of a
-//! weight are $m + vg$ and $vu$, so its site is
+//! $\Phi(ym_a/\sqrt{1 + v_a})$ for a class, and the derivatives of $\log Z$ come back by the chain rule. With $g = d\log Z/dm$,
+//! $k = g^2 - 2\,d\log Z/dv$ and $u = 1 - vk$, the tilted moments of a weight are $m + vg$ and $vu$, so its site is
 //!
 //! $$p_n = \frac ku, \qquad \lambda_n = \frac gu + p_n m.$$
 //!
@@ -59,8 +59,8 @@ fn weight_site(m: f64, v: f64, g: f64, k: f64) -> [f64; 2] {
     [(g + k * m) * by, k * by]
 }
 
-/// The gamma of a precision $\gamma$ after seeing that a Gaussian with variance $v + 1/\gamma$ is `gap` from its mean: from the evidence at
-/// shapes $a$, $a+1$ and $a+2$, which give $E[\gamma]$ and $E[\gamma^2]$.
+/// The gamma of a precision $\gamma$ after seeing that a Gaussian with variance $v + 1/\gamma$ is `gap` from its mean: from the
+/// evidence at shapes $a$, $a+1$ and $a+2$, which give $E[\gamma]$ and $E[\gamma^2]$.
 pub(in crate::model) fn tilted_gamma(cavity: Gamma, gap: f64, variance: f64) -> Option<Gamma> {
     let Gamma { shape: a, rate: b } = cavity;
     let spread = |shape: f64| variance + b / (shape - 1.0);
