@@ -45,6 +45,12 @@ pub trait SiteModel: Sync {
     /// wall makes it nothing.
     fn site(&self, cavity: &Self::Cavity, record: &[f64], out: &mut [f64]);
 
+    /// The same in [centred](Self::centre) coordinates, for models that need not go through natural parameters.
+    fn site_centred(&self, cavity: &Self::Cavity, record: &[f64], out: &mut [f64]) {
+        self.site(cavity, record, out);
+        self.centre(cavity, out);
+    }
+
     /// Moves natural parameters to the nearest density, in place; how many parts of it had to be moved.
     fn project(&self, natural: &mut [f64]) -> u64;
 

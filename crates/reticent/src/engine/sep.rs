@@ -107,11 +107,13 @@ impl<M: SiteModel> Query for Sites<'_, M> {
     }
 
     fn contribute(&self, record: &[f64], out: &mut [f64]) {
-        self.model.site(self.cavity, record, out);
-        match self.coordinates {
-            Coordinates::Factor => {}
-            Coordinates::Difference => out.iter_mut().zip(self.factor).for_each(|(x, f)| *x -= f),
-            Coordinates::Centred => self.model.centre(self.cavity, out),
+        if self.coordinates == Coordinates::Centred {
+            self.model.site_centred(self.cavity, record, out);
+        } else {
+            self.model.site(self.cavity, record, out);
+        }
+        if self.coordinates == Coordinates::Difference {
+            out.iter_mut().zip(self.factor).for_each(|(x, f)| *x -= f);
         }
         if let Some(geometry) = self.clip {
             clip(geometry, out);

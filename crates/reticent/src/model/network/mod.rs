@@ -284,7 +284,11 @@ impl SiteModel for Network {
     }
 
     fn site(&self, cavity: &NetworkCavity, record: &[f64], out: &mut [f64]) {
-        cavity.site(self, record, out);
+        cavity.site::<false>(self, record, out);
+    }
+
+    fn site_centred(&self, cavity: &NetworkCavity, record: &[f64], out: &mut [f64]) {
+        cavity.site::<true>(self, record, out);
     }
 
     /// Precisions of weights are at least a [share](Network::with_floor) of the prior's, and means at most a thousand of its

@@ -229,6 +229,24 @@ fn centring_is_undone_and_takes_out_the_mean() {
 }
 
 /// EP fits a kink, finds the noise small, and is unsure where there are no records.
+/// At depth 0 to 3: the shorter way to centred coordinates goes where the longer one does.
+#[test]
+fn centred_sites_are_sites_that_were_centred() {
+    for depth in 0..4 {
+        let (model, natural, record) = case(&[9, 11, 4, 6][..=depth], 7, 0.3);
+        let mut cavity = NetworkCavity::default();
+        model.condition(&natural, &mut cavity);
+        let [mut found, mut expected] = [vec![0.0; model.width()], vec![0.0; model.width()]];
+        model.site_centred(&cavity, &record, &mut found);
+        model.site(&cavity, &record, &mut expected);
+        model.centre(&cavity, &mut expected);
+        assert!(found.iter().filter(|x| **x != 0.0).count() > model.weights());
+        for (a, b) in found.iter().zip(&expected) {
+            assert!((a - b).abs() < 1e-13 * (1.0 + b.abs()), "{depth}: {a} {b}");
+        }
+    }
+}
+
 #[test]
 fn a_kink_is_learnt() {
     let mut model = Network::new(&[1, 20], OutputNoise::default()).unwrap();
