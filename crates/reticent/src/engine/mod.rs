@@ -21,11 +21,9 @@ mod plan;
 mod sep;
 
 pub use ep::{Ep, adf, adf_pass, ep};
-pub use noise::Noise;
+pub use noise::{Block, Noise};
 pub use plan::{SepPlan, Simulate};
 pub use sep::{Average, Coordinates, Damping, Fit, Phase, Sep, sep};
-
-use std::ops::Range;
 
 /// A model whose sites can be matched by moments, in a family with flat natural parameters.
 pub trait SiteModel: Sync {
@@ -61,8 +59,8 @@ pub trait SiteModel: Sync {
     /// The inverse of [`centre`](Self::centre).
     fn uncentre(&self, _cavity: &Self::Cavity, _centred: &mut [f64]) {}
 
-    /// Groups of coordinates, in order and leaving out none, that [`centre`](Self::centre) mixes with no others.
-    fn blocks(&self) -> Vec<Range<usize>> {
-        (0..self.width()).map(|k| k..k + 1).collect()
+    /// Groups of coordinates, leaving out none, that [`centre`](Self::centre) mixes with no others.
+    fn blocks(&self) -> Vec<Block> {
+        (0..self.width()).map(|k| Block::from(k..k + 1)).collect()
     }
 }

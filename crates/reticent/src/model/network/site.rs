@@ -13,7 +13,7 @@
 //! A weight for which $u$ is not positive has no site: its contribution is 0, and those of the other weights stand.
 
 use super::relu::{LANES, rectify_all};
-use super::{Layer, Network, OutputNoise};
+use super::{Layer, Network, OutputNoise, split, split_mut};
 use crate::family::Gamma;
 use reticent_noise::with_wide_vectors;
 use std::array::from_fn;
@@ -85,16 +85,16 @@ impl NetworkCavity {
     }
 
     pub(super) fn prepare(&mut self, model: &Network, natural: &[f64]) {
-        let (weights, gamma) = natural.split_at(2 * model.weights());
+        let [lambdas, precisions, gamma] = split(natural, model.weights());
         self.means.resize(model.weights(), 0.0);
         self.variances.resize(model.weights(), 0.0);
         with_wide_vectors(
             #[inline(always)]
             || {
                 let moments = self.means.iter_mut().zip(&mut self.variances);
-                for ((mean, variance), natural) in moments.zip(weights.as_chunks::<2>().0) {
-                    *variance = 1.0 / natural[1];
-                    *mean = natural[0] * *variance;
+                for ((mean, variance), (lambda, precision)) in moments.zip(lambdas.iter().zip(precisions)) {
+                    *variance = 1.0 / precision;
+                    *mean = lambda * *variance;
                 }
             },
         );
@@ -131,7 +131,7 @@ impl NetworkCavity {
             return;
         }
         let (inputs, target) = record.split_at(model.inputs());
-        let (weights, gamma) = out.split_at_mut(2 * model.weights());
+        let [lambdas, precisions, gamma] = split_mut(out, model.weights());
         let (mut gap, mut variance) = (0.0, 0.0);
         SCRATCH.with_borrow_mut(|scratch| {
             scratch.fit(model);
@@ -142,7 +142,7 @@ impl NetworkCavity {
                     (gap, variance) = (target[0] - mean, spread);
                     let by = 1.0 / (spread + self.noise_variance);
                     let by_variance = 0.5 * by * (gap * gap * by - 1.0);
-                    self.backward::<CENTRED>(model, gap * by, by_variance, scratch, weights);
+                    self.backward::<CENTRED>(model, gap * by, by_variance, scratch, (lambdas, precisions));
                 },
             );
         });
@@ -257,7 +257,7 @@ impl NetworkCavity {
         by_mean: f64,
         by_variance: f64,
         scratch: &mut Scratch,
-        out: &mut [f64],
+        (lambdas, precisions): (&mut [f64], &mut [f64]),
     ) {
         let Scratch { means, variances, by, upper, lower, curvature } = scratch;
         let (inputs, mut unit) = sizes(model);
@@ -268,10 +268,10 @@ impl NetworkCavity {
         let part = last.weights();
         let weights = self.means[part.clone()].iter().zip(&self.variances[part.clone()]);
         let z = means[place..inputs].iter().zip(&variances[place..inputs]);
-        let into = out[2 * part.start..2 * part.end].as_chunks_mut::<2>().0.iter_mut();
-        for ((out, (&m, &v)), (&zm, &zv)) in into.zip(weights).zip(z) {
+        let into = lambdas[part.clone()].iter_mut().zip(&mut precisions[part.clone()]);
+        for (((lambda, precision), (&m, &v)), (&zm, &zv)) in into.zip(weights).zip(z) {
             let g = zm * gm + 2.0 * m * zv * gv;
-            *out = weight_site::<CENTRED>(m, v, g, g * g - 2.0 * (zm * zm + zv) * gv);
+            [*lambda, *precision] = weight_site::<CENTRED>(m, v, g, g * g - 2.0 * (zm * zm + zv) * gv);
         }
         if model.layers.len() > 1 {
             unit -= last.inputs;
@@ -299,7 +299,7 @@ impl NetworkCavity {
             k1.iter_mut().zip(gm.iter().zip(&*gv)).for_each(|(k, (gm, gv))| *k = gm * gm - 2.0 * gv);
             for i in 0..=layer.inputs {
                 let (zm, zv) = (means[place + i], variances[place + i]);
-                self.row::<CENTRED>(layer, i, (zm, zv), (gm, gv, k1), out);
+                self.row::<CENTRED>(layer, i, (zm, zv), (gm, gv, k1), (lambdas, precisions));
             }
             if k > 0 {
                 unit -= layer.inputs;
@@ -343,23 +343,23 @@ impl NetworkCavity {
         i: usize,
         (zm, zv): (f64, f64),
         (gm, gv, k1): (&[f64], &[f64], &[f64]),
-        out: &mut [f64],
+        (lambdas, precisions): (&mut [f64], &mut [f64]),
     ) {
         let (first, last) = (layer.first + i * layer.units, layer.first + (i + 1) * layer.units);
         let weights = self.means[first..last].iter().zip(&self.variances[first..last]);
-        let all = out[2 * first..2 * last].as_chunks_mut::<2>().0.iter_mut().zip(weights);
+        let all = lambdas[first..last].iter_mut().zip(&mut precisions[first..last]).zip(weights);
         let square = zm * zm + zv;
         if zv == 0.0 {
             // Of an input that is known: g = z g_1 and k = z^2 k_1. One that is 0 says nothing.
             if zm != 0.0 {
-                for ((out, (&m, &v)), (&gm, &k1)) in all.zip(gm.iter().zip(k1)) {
-                    *out = weight_site::<CENTRED>(m, v, zm * gm, square * k1);
+                for (((lambda, precision), (&m, &v)), (&gm, &k1)) in all.zip(gm.iter().zip(k1)) {
+                    [*lambda, *precision] = weight_site::<CENTRED>(m, v, zm * gm, square * k1);
                 }
             }
         } else {
-            for ((out, (&m, &v)), (&gm, &gv)) in all.zip(gm.iter().zip(gv)) {
+            for (((lambda, precision), (&m, &v)), (&gm, &gv)) in all.zip(gm.iter().zip(gv)) {
                 let g = zm * gm + 2.0 * m * zv * gv;
-                *out = weight_site::<CENTRED>(m, v, g, g * g - 2.0 * square * gv);
+                [*lambda, *precision] = weight_site::<CENTRED>(m, v, g, g * g - 2.0 * square * gv);
             }
         }
     }
