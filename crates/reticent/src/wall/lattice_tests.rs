@@ -27,7 +27,7 @@ fn geometries() -> Vec<Geometry> {
 /// A contribution through the real code, in lattice units.
 fn quantised(lattice: &Lattice, contribution: &[f64]) -> Vec<i64> {
     let mut units = vec![0; contribution.len()];
-    lattice.quantise(&mut contribution.to_vec(), &mut units);
+    lattice.add(&mut contribution.to_vec(), &mut units);
     units
 }
 
