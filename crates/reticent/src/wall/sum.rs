@@ -94,12 +94,18 @@ pub(super) fn exact(
     }
 }
 
-/// Adds the contributions of a batch to `sum`, one after the other. Not private.
+/// Puts the sum of the contributions of a batch, added one after the other, into `sum`, which holds zeros. Not private.
 pub(super) fn plain(records: &Records, batch: Batch<'_>, query: &impl Query, sum: &mut [f64]) {
-    let mut real = vec![0.0; sum.len()];
+    let mut real = Vec::new();
     for i in 0..batch.len() {
-        real.fill(0.0);
-        query.contribute(records.row(batch.row(i)), &mut real);
+        let record = records.row(batch.row(i));
+        if i == 0 {
+            query.contribute(record, sum);
+            continue;
+        }
+        real.clear();
+        real.resize(sum.len(), 0.0);
+        query.contribute(record, &mut real);
         sum.iter_mut().zip(&real).for_each(|(sum, x)| *sum += x);
     }
 }
