@@ -107,6 +107,31 @@ impl Noise {
         }
     }
 
+    /// Adds independent noise of these standard deviations, times `by`, after the map $x_k + s_k x_{n+k}$ of the first $n$ coordinates,
+    /// which are in pairs with the next $n$.
+    ///
+    /// # Panics
+    /// If they are not.
+    pub fn add_sheared(&mut self, sd: &[f64], by: f64, shear: &[f64]) {
+        assert_eq!(shear.len(), self.pairs, "one for each pair");
+        let (n, by) = (self.pairs, by * by / self.factor);
+        let (xx, rest) = self.variances.split_at_mut(n);
+        let (yy, others) = rest.split_at_mut(n);
+        with_wide_vectors(
+            #[inline(always)]
+            || {
+                let all = self.covariances[..n].iter_mut().zip(xx.iter_mut().zip(yy));
+                for (((xy, (xx, yy)), s), (x, y)) in all.zip(shear).zip(sd.iter().zip(&sd[n..])) {
+                    let square = by * y * y;
+                    *xx += by * x * x + s * s * square;
+                    *xy += s * square;
+                    *yy += square;
+                }
+            },
+        );
+        others.iter_mut().zip(&sd[2 * n..]).for_each(|(x, sd)| *x += by * sd * sd);
+    }
+
     /// Adds $x x^T$ in each block.
     fn add_square(&mut self, x: &[f64], by: f64) {
         let n = self.pairs;
@@ -234,6 +259,25 @@ mod tests {
         }
         let (near, far) = (near.variances(), far.variances());
         assert!((0..9).all(|k| near[k] == far[place[k]]));
+    }
+
+    #[test]
+    fn shears_are_maps() {
+        let pair = |first| Block { first, stride: 2, len: 2 };
+        let [mut found, mut expected] =
+            [(); 2].map(|()| Noise::none(vec![pair(0), pair(1), Block::from(4..6)]));
+        for (by, s) in [(0.7, [2.0, -1.0]), (0.5, [0.1, 3.0])] {
+            let sd = [1.0, 3.0, 2.0, 0.5, 4.0, 5.0];
+            found.scale(0.9);
+            expected.scale(0.9);
+            found.add_sheared(&sd, by, &s);
+            expected.add_mapped(&sd, by, |x| (0..2).for_each(|k| x[k] += s[k] * x[2 + k]));
+        }
+        for block in 0..3 {
+            let (found, expected) = (found.image(block, |_| ()), expected.image(block, |_| ()));
+            assert!(found.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-14 * (1.0 + b.abs())));
+        }
+        assert!(found.image(1, |_| ())[1] != 0.0);
     }
 
     #[test]

@@ -228,22 +228,16 @@ impl Network {
         likelihood
     }
 
-    /// Whether [`project`](SiteModel::project) would leave all weights alone: what is usual, in vector code.
-    fn all_allowed(&self, lambdas: &[f64], precisions: &[f64]) -> bool {
-        let (floor, square) = (self.floor, FARTHEST * FARTHEST);
-        let [_, priors, _] = split(&self.prior, self.weights());
-        let mut beyond = 0;
-        with_wide_vectors(
-            #[inline(always)]
-            || {
-                for ((&lambda, &precision), &prior) in lambdas.iter().zip(precisions).zip(priors) {
-                    let high = precision >= floor * prior;
-                    let near = lambda * lambda * prior <= square * precision * precision;
-                    beyond |= u64::from(!high) | u64::from(!near);
-                }
-            },
-        );
-        beyond == 0
+    /// Projects the natural parameters of the noise, if it is unknown; whether that moved them.
+    fn project_noise(&self, natural: &mut [f64]) -> u64 {
+        let OutputNoise::Unknown(prior) = self.noise else {
+            return 0;
+        };
+        let found = Gamma::from_natural(natural);
+        let shape = found.shape.max(1.0 + 0.1 * (prior.shape - 1.0));
+        let allowed = Gamma { shape, rate: found.rate.max(1e-3 * prior.rate) };
+        natural.copy_from_slice(&allowed.natural());
+        u64::from(found != allowed)
     }
 
     /// The prior precision of weights as it stands: $(a - 1)/b$ of the approximation of $\lambda$.
@@ -284,6 +278,28 @@ impl SiteModel for Network {
         cavity.prepare(self, natural);
     }
 
+    /// In one sweep, if no weight has to be moved.
+    fn leave_out(
+        &self,
+        likelihood: &[f64],
+        kept: f64,
+        natural: &mut [f64],
+        cavity: &mut NetworkCavity,
+    ) -> u64 {
+        let all = likelihood.iter().zip(&self.prior).zip(natural.iter_mut());
+        if cavity.prepare_weights(self, likelihood, kept) {
+            let gamma = 2 * self.weights();
+            all.skip(gamma).for_each(|((likelihood, prior), x)| *x = prior + kept * likelihood);
+            let moved = self.project_noise(&mut natural[gamma..]);
+            cavity.prepare_noise(self, &natural[gamma..]);
+            return moved;
+        }
+        all.for_each(|((likelihood, prior), x)| *x = prior + kept * likelihood);
+        let moved = self.project(natural);
+        self.condition(natural, cavity);
+        moved
+    }
+
     fn site(&self, cavity: &NetworkCavity, record: &[f64], out: &mut [f64]) {
         cavity.site::<false>(self, record, out);
     }
@@ -297,25 +313,16 @@ impl SiteModel for Network {
     /// of its prior's, and its rate at least a thousandth.
     fn project(&self, natural: &mut [f64]) -> u64 {
         let [lambdas, precisions, gamma] = split_mut(natural, self.weights());
+        let [_, priors, _] = split(&self.prior, self.weights());
         let mut moved = 0;
-        if !self.all_allowed(lambdas, precisions) {
-            let [_, priors, _] = split(&self.prior, self.weights());
-            for ((lambda, precision), prior) in lambdas.iter_mut().zip(precisions).zip(priors) {
-                let high = precision.max(self.floor * prior);
-                let farthest = FARTHEST * high / prior.sqrt();
-                let near = lambda.clamp(-farthest, farthest);
-                moved += u64::from(*precision != high || *lambda != near);
-                (*lambda, *precision) = (near, high);
-            }
+        for ((lambda, precision), prior) in lambdas.iter_mut().zip(precisions).zip(priors) {
+            let high = precision.max(self.floor * prior);
+            let farthest = FARTHEST * high / prior.sqrt();
+            let near = lambda.clamp(-farthest, farthest);
+            moved += u64::from(*precision != high || *lambda != near);
+            (*lambda, *precision) = (near, high);
         }
-        if let OutputNoise::Unknown(prior) = self.noise {
-            let found = Gamma::from_natural(gamma);
-            let shape = found.shape.max(1.0 + 0.1 * (prior.shape - 1.0));
-            let allowed = Gamma { shape, rate: found.rate.max(1e-3 * prior.rate) };
-            moved += u64::from(found != allowed);
-            gamma.copy_from_slice(&allowed.natural());
-        }
-        moved
+        moved + self.project_noise(gamma)
     }
 
     fn centre(&self, cavity: &NetworkCavity, natural: &mut [f64]) {
@@ -324,6 +331,10 @@ impl SiteModel for Network {
 
     fn uncentre(&self, cavity: &NetworkCavity, centred: &mut [f64]) {
         shift(centred, cavity.means(), 1.0);
+    }
+
+    fn shear<'a>(&self, cavity: &'a NetworkCavity) -> Option<&'a [f64]> {
+        Some(cavity.means())
     }
 
     fn blocks(&self) -> Vec<Block> {

@@ -13,7 +13,7 @@
 //! A weight for which $u$ is not positive has no site: its contribution is 0, and those of the other weights stand.
 
 use super::relu::{LANES, rectify_all};
-use super::{Layer, Network, OutputNoise, split, split_mut};
+use super::{FARTHEST, Layer, Network, OutputNoise, split, split_mut};
 use crate::family::Gamma;
 use reticent_noise::with_wide_vectors;
 use std::array::from_fn;
@@ -98,6 +98,41 @@ impl NetworkCavity {
                 }
             },
         );
+        self.prepare_noise(model, gamma);
+    }
+
+    /// From the prior and a share of the likelihood part: whether no weight is one that [`project`](SiteModel::project) would move. If
+    /// one is, means and variances are not to be used.
+    pub(super) fn prepare_weights(&mut self, model: &Network, likelihood: &[f64], kept: f64) -> bool {
+        let [lambdas, precisions, _] = split(likelihood, model.weights());
+        let [_, priors, _] = split(&model.prior, model.weights());
+        self.means.resize(model.weights(), 0.0);
+        self.variances.resize(model.weights(), 0.0);
+        let mut allowed = false;
+        with_wide_vectors(
+            #[inline(always)]
+            || {
+                // Copies, which no store in the loop can change.
+                let (floor, kept, mut beyond) = (model.floor, kept, 0);
+                let moments = self.means.iter_mut().zip(&mut self.variances);
+                let all = moments.zip(lambdas.iter().zip(precisions)).zip(priors);
+                for (((mean, variance), (lambda, precision)), prior) in all {
+                    // The prior has mean 0.
+                    let (lambda, precision) = (kept * lambda, prior + kept * precision);
+                    let high = precision >= floor * prior;
+                    let near = lambda * lambda * prior <= FARTHEST * FARTHEST * precision * precision;
+                    beyond |= u64::from(!high) | u64::from(!near);
+                    *variance = 1.0 / precision;
+                    *mean = lambda * *variance;
+                }
+                allowed = beyond == 0;
+            },
+        );
+        allowed
+    }
+
+    /// From the natural parameters of the noise, if it is unknown.
+    pub(super) fn prepare_noise(&mut self, model: &Network, gamma: &[f64]) {
         (self.noise, self.noise_variance) = match model.noise {
             OutputNoise::Known(variance) => (None, variance),
             OutputNoise::Unknown(_) => {
