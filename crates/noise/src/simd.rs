@@ -44,8 +44,8 @@ pub(crate) fn run(kernel: impl Kernel) {
         return kernel.run::<[u32; 8]>();
     }
     #[cfg(target_arch = "x86_64")]
-    if std::is_x86_feature_detected!("avx2") {
-        #[target_feature(enable = "avx2")]
+    if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma") {
+        #[target_feature(enable = "avx2,fma")]
         fn wide(kernel: impl Kernel) {
             kernel.run::<avx2::Avx2Row>();
         }

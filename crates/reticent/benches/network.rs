@@ -1,5 +1,6 @@
-//! SEP and DP-SEP on a network with 8 inputs and 50 hidden units, as multiples of what a draw from `rand_distr::StandardNormal`
-//! over `SmallRng` takes, interleaved in one run.
+//! SEP and DP-SEP on networks with 8 inputs and 50 hidden units and with 90 and 100, as multiples of what a draw from
+//! `rand_distr::StandardNormal` over `SmallRng` takes, interleaved in one run. Everything is timed in windows of about a
+//! millisecond, of which the shortest counts: what else the machine does then matters little.
 
 #![allow(clippy::print_stdout, reason = "a bench reports")]
 
@@ -7,7 +8,7 @@ use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use rand_distr::{Distribution, StandardNormal};
 use reticent::budget::{Adjacency, Privacy, Unlimited};
-use reticent::engine::{Average, Coordinates, Damping, Phase, SiteModel, sep};
+use reticent::engine::{Average, Coordinates, Damping, Phase, Sep, SiteModel};
 use reticent::model::network::{Network, NetworkCavity, OutputNoise, Start};
 use reticent::wall::{Geometry, NoiseSource, Plan, Records, Sampler, SumId, Sums, Wall};
 use std::hint::black_box;
@@ -50,45 +51,59 @@ fn wall(model: &Network, batch: usize, steps: u64, private: bool) -> (Wall, SumI
     (wall.expect("the wall stands"), id)
 }
 
-/// Seconds per record of one run.
+/// The shortest of several windows of `count` repetitions, in seconds per repetition.
+fn shortest(windows: u64, count: usize, mut window: impl FnMut()) -> f64 {
+    let once = |_| {
+        let clock = Instant::now();
+        window();
+        clock.elapsed().as_secs_f64() / count as f64
+    };
+    (0..windows).map(once).fold(f64::INFINITY, f64::min)
+}
+
+/// Seconds per record.
 fn run(model: &Network, batch: usize, steps: u64, private: bool, coordinates: Coordinates) -> f64 {
-    let (mut wall, sums) = wall(model, batch, steps, private);
+    const WINDOWS: u64 = 16;
+    let (mut wall, sums) = wall(model, batch, WINDOWS * steps, private);
     // Small steps with noise, so that it does not throw the state out of its domain: what is measured is the cost of privacy.
     let damping = Damping::Step(if private { 1e-4 } else { 1.0 });
-    let phases = [Phase { sums, steps, coordinates, damping, clip: None }];
-    let start = model.start(1, Start::Usual);
-    let clock = Instant::now();
-    black_box(sep(model, &mut wall, N, &start, &phases, Average::Last).expect("a fit"));
-    clock.elapsed().as_secs_f64() / (steps as f64 * batch as f64)
+    let phase = Phase { sums, steps, coordinates, damping, clip: None };
+    let mut state = Sep::new(model, N, &model.start(1, Start::Usual));
+    let seconds = shortest(WINDOWS, steps as usize * batch, || {
+        state.run(model, &mut wall, &phase, Average::Last).expect("steps");
+    });
+    black_box(state.fit(model));
+    seconds
 }
 
 /// Seconds for a cavity, and for a site.
 fn parts(model: &Network) -> (f64, f64) {
-    let values = values(D);
+    const COUNT: usize = 512;
+    let values = values(model.inputs());
     let start = model.start(1, Start::Usual);
     let natural: Vec<f64> = model.prior().iter().zip(&start).map(|(p, l)| p + l).collect();
     let (mut cavity, mut out) = (NetworkCavity::default(), vec![0.0; model.width()]);
-    let clock = Instant::now();
-    for _ in 0..N {
-        model.condition(black_box(&natural), &mut cavity);
-    }
-    let first = clock.elapsed().as_secs_f64();
-    for record in values.chunks_exact(D + 1) {
-        model.site(&cavity, record, &mut out);
-        black_box(&mut out);
-    }
-    (first / N as f64, (clock.elapsed().as_secs_f64() - first) / N as f64)
+    let prepare =
+        shortest(16, COUNT, || (0..COUNT).for_each(|_| model.condition(black_box(&natural), &mut cavity)));
+    let mut records = values.chunks_exact(model.inputs() + 1);
+    let site = shortest((N / COUNT) as u64, COUNT, || {
+        for record in records.by_ref().take(COUNT) {
+            model.site(&cavity, record, &mut out);
+            black_box(&mut out);
+        }
+    });
+    (prepare, site)
 }
 
 fn normal_draw() -> f64 {
     let mut rng = SmallRng::seed_from_u64(2);
     let mut draws = vec![0.0f64; 1000];
-    let clock = Instant::now();
-    for _ in 0..1000 {
-        draws.fill_with(|| StandardNormal.sample(&mut rng));
-        black_box(&mut draws);
-    }
-    clock.elapsed().as_secs_f64() / 1e6
+    shortest(10, 100_000, || {
+        for _ in 0..100 {
+            draws.fill_with(|| StandardNormal.sample(&mut rng));
+            black_box(&mut draws);
+        }
+    })
 }
 
 fn main() {
@@ -96,19 +111,20 @@ fn main() {
     let large = Network::new(&[90, 100], OutputNoise::default()).expect("a network");
     let pool = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
     let (one, two) = (pool(1), pool(2));
-    let mut least = [f64::INFINITY; 9];
+    let mut least = [f64::INFINITY; 10];
     for _ in 0..15 {
         let (cavity, site) = parts(&model);
         let found = [
             normal_draw(),
             cavity,
             site,
-            one.install(|| run(&model, 1, 8000, false, Coordinates::Factor)),
-            one.install(|| run(&model, 1, 8000, true, Coordinates::Factor)),
-            one.install(|| run(&model, 1, 8000, true, Coordinates::Centred)),
-            one.install(|| run(&model, 256, 40, true, Coordinates::Centred)),
-            two.install(|| run(&model, 256, 40, true, Coordinates::Centred)),
-            one.install(|| run(&large, 256, 4, true, Coordinates::Centred)),
+            one.install(|| run(&model, 1, 500, false, Coordinates::Factor)),
+            one.install(|| run(&model, 1, 500, true, Coordinates::Factor)),
+            one.install(|| run(&model, 1, 500, true, Coordinates::Centred)),
+            one.install(|| run(&model, 256, 4, true, Coordinates::Centred)),
+            two.install(|| run(&model, 256, 4, true, Coordinates::Centred)),
+            one.install(|| run(&large, 256, 1, true, Coordinates::Centred)),
+            two.install(|| run(&large, 256, 1, true, Coordinates::Centred)),
         ];
         least.iter_mut().zip(found).for_each(|(least, found)| *least = least.min(found));
     }
@@ -127,6 +143,9 @@ fn main() {
     report("DP-SEP, B = 256", least[6], 500.0);
     report("the same, two threads", least[7], f64::INFINITY);
     report("90 inputs, 100 units, B = 256", least[8], 5000.0);
-    let ratio = least[6] / least[7];
-    println!("two threads {ratio:.2} x faster  gate 1.7: {}", if ratio >= 1.7 { "met" } else { "MISSED" });
+    report("the same, two threads", least[9], f64::INFINITY);
+    for (what, ratio) in [("8 inputs", least[6] / least[7]), ("90 inputs", least[8] / least[9])] {
+        let met = if ratio >= 1.7 { "met" } else { "MISSED" };
+        println!("{what}: two threads {ratio:.2} x faster  gate 1.7: {met}");
+    }
 }

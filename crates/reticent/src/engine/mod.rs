@@ -21,13 +21,12 @@ mod plan;
 mod sep;
 
 pub use ep::{Ep, adf, adf_pass, ep};
-pub use noise::Noise;
+pub use noise::{Block, Noise};
 pub(crate) use plan::exact_delta;
 pub use plan::{SepPlan, Simulate};
+use reticent_noise::with_wide_vectors;
 pub(crate) use sep::clip;
 pub use sep::{Average, Coordinates, Damping, Fit, Phase, Sep, sep};
-
-use std::ops::Range;
 
 /// A model whose sites can be matched by moments, in a family with flat natural parameters.
 pub trait SiteModel: Sync {
@@ -43,9 +42,39 @@ pub trait SiteModel: Sync {
     /// Prepares a cavity that is a density.
     fn condition(&self, natural: &[f64], cavity: &mut Self::Cavity);
 
+    /// Prepares the cavity that a share `kept` of the likelihood part makes with the prior, [projected](Self::project) if need be: how
+    /// many parts of it had to be moved. `natural` is room for its natural parameters, for models that need it.
+    fn leave_out(
+        &self,
+        likelihood: &[f64],
+        kept: f64,
+        natural: &mut [f64],
+        cavity: &mut Self::Cavity,
+    ) -> u64 {
+        with_wide_vectors(
+            #[inline(always)]
+            || {
+                let parts = likelihood.iter().zip(self.prior());
+                natural
+                    .iter_mut()
+                    .zip(parts)
+                    .for_each(|(x, (likelihood, prior))| *x = prior + kept * likelihood);
+            },
+        );
+        let moved = self.project(natural);
+        self.condition(natural, cavity);
+        moved
+    }
+
     /// Writes the natural parameters of a record's site to `out`, which holds zeros. A site that does not exist is NaN; the
     /// wall makes it nothing.
     fn site(&self, cavity: &Self::Cavity, record: &[f64], out: &mut [f64]);
+
+    /// The same in [centred](Self::centre) coordinates, for models that need not go through natural parameters.
+    fn site_centred(&self, cavity: &Self::Cavity, record: &[f64], out: &mut [f64]) {
+        self.site(cavity, record, out);
+        self.centre(cavity, out);
+    }
 
     /// Moves natural parameters to the nearest density, in place; how many parts of it had to be moved.
     fn project(&self, natural: &mut [f64]) -> u64;
@@ -57,8 +86,14 @@ pub trait SiteModel: Sync {
     /// The inverse of [`centre`](Self::centre).
     fn uncentre(&self, _cavity: &Self::Cavity, _centred: &mut [f64]) {}
 
-    /// Groups of coordinates, in order and leaving out none, that [`centre`](Self::centre) mixes with no others.
-    fn blocks(&self) -> Vec<Range<usize>> {
-        (0..self.width()).map(|k| k..k + 1).collect()
+    /// $s$, if [`uncentre`](Self::uncentre) is $x_k \leftarrow x_k + s_k x_{n+k}$ for the first $n$ coordinates and the identity for those
+    /// after the first $2n$: noise goes that way faster.
+    fn shear<'a>(&self, _cavity: &'a Self::Cavity) -> Option<&'a [f64]> {
+        None
+    }
+
+    /// Groups of coordinates, leaving out none, that [`centre`](Self::centre) mixes with no others.
+    fn blocks(&self) -> Vec<Block> {
+        (0..self.width()).map(|k| Block::from(k..k + 1)).collect()
     }
 }

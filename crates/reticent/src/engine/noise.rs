@@ -3,38 +3,64 @@ use crate::matrix;
 use reticent_noise::with_wide_vectors;
 use std::ops::Range;
 
+/// Coordinates that belong together, a `stride` apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Block {
+    /// The first of them.
+    pub first: usize,
+    /// How far each is from the one before.
+    pub stride: usize,
+    /// How many.
+    pub len: usize,
+}
+
+impl From<Range<usize>> for Block {
+    fn from(range: Range<usize>) -> Self {
+        Self { first: range.start, stride: 1, len: range.len() }
+    }
+}
+
+impl Block {
+    /// Its coordinates.
+    pub fn coordinates(self) -> impl Iterator<Item = usize> {
+        (0..self.len).map(move |i| self.first + i * self.stride)
+    }
+}
+
 /// The covariance of the privacy noise that has accumulated in natural parameters: exact, since everything done to
 /// released sums is linear.
 ///
-/// It is block diagonal. All blocks share a factor, so that damping costs one multiplication; and noise that was not mapped is kept
-/// apart as a diagonal, so that adding it is plain vector code.
+/// It is block diagonal. All blocks share a factor, so that damping costs one multiplication; and variances are kept apart, so that
+/// adding noise that was not mapped is plain vector code.
 #[derive(Debug, Clone)]
 pub struct Noise {
     factor: f64,
-    blocks: Vec<Range<usize>>,
-    diagonal: Vec<f64>,
-    /// The rest, row by row and block after block.
-    matrices: Vec<f64>,
+    blocks: Vec<Block>,
+    variances: Vec<f64>,
+    /// What is below the diagonal, row by row and block after block.
+    covariances: Vec<f64>,
     /// Where each block starts in them.
     starts: Vec<usize>,
-    /// Whether all blocks are pairs.
-    pairs: bool,
+    /// The first $n$ blocks are the pairs $(k, n + k)$, so that their covariances are vectors too.
+    pairs: usize,
 }
 
 impl Noise {
     /// No noise yet, in these groups of coordinates.
     #[must_use]
-    pub fn none(blocks: Vec<Range<usize>>) -> Self {
-        let diagonal = vec![0.0; blocks.iter().map(Range::len).sum()];
+    pub fn none(blocks: Vec<Block>) -> Self {
+        let below = |block: &Block| block.len * block.len.saturating_sub(1) / 2;
         let mut size = 0;
-        let start = |block: &Range<usize>| {
-            size += block.len() * block.len();
-            size - block.len() * block.len()
+        let start = |block: &Block| {
+            size += below(block);
+            size - below(block)
         };
         let starts = blocks.iter().map(start).collect();
-        let matrices = vec![0.0; size];
-        let pairs = blocks.iter().all(|block| block.len() == 2);
-        Self { factor: 1.0, blocks, diagonal, matrices, starts, pairs }
+        let (covariances, variances) = (vec![0.0; size], vec![0.0; blocks.iter().map(|b| b.len).sum()]);
+        let n = blocks.first().map_or(0, |block| block.stride);
+        let paired = |(k, block): (usize, &Block)| *block == Block { first: k, stride: n, len: 2 };
+        let pairs = if blocks.iter().enumerate().take(n).filter(|b| paired(*b)).count() == n { n } else { 0 };
+        Self { factor: 1.0, blocks, variances, covariances, starts, pairs }
     }
 
     /// The same groups of coordinates without noise.
@@ -49,7 +75,7 @@ impl Noise {
         // A factor of nothing could not be undone by what is added later.
         if self.factor < 1e-200 {
             let factor = self.factor;
-            self.matrices.iter_mut().chain(&mut self.diagonal).for_each(|x| *x *= factor);
+            self.covariances.iter_mut().chain(&mut self.variances).for_each(|x| *x *= factor);
             self.factor = 1.0;
         }
     }
@@ -59,72 +85,97 @@ impl Noise {
         let by = by * by / self.factor;
         with_wide_vectors(
             #[inline(always)]
-            || self.diagonal.iter_mut().zip(sd).for_each(|(x, sd)| *x += by * sd * sd),
+            || self.variances.iter_mut().zip(sd).for_each(|(x, sd)| *x += by * sd * sd),
         );
     }
 
     /// Adds independent noise of these standard deviations after a linear map that mixes no blocks, times `by`.
     pub fn add_mapped(&mut self, sd: &[f64], by: f64, mut map: impl FnMut(&mut [f64])) {
         let by = by * by / self.factor;
-        let widest = if self.pairs { 2 } else { self.blocks.iter().map(Range::len).max().unwrap_or(0) };
+        let widest = self.blocks.iter().map(|block| block.len).max().unwrap_or(0);
         let mut image = vec![0.0; sd.len()];
         for i in 0..widest {
             // The i-th coordinate of every block at once.
-            if self.pairs {
-                for (image, sd) in image.as_chunks_mut::<2>().0.iter_mut().zip(sd.as_chunks::<2>().0) {
-                    *image = if i == 0 { [sd[0], 0.0] } else { [0.0, sd[1]] };
-                }
-            } else {
-                image.fill(0.0);
-                for block in self.blocks.iter().filter(|block| i < block.len()) {
-                    image[block.start + i] = sd[block.start + i];
-                }
+            image.fill(0.0);
+            if i < 2 {
+                let part = i * self.pairs..(i + 1) * self.pairs;
+                image[part.clone()].copy_from_slice(&sd[part]);
+            }
+            for block in &self.blocks[self.pairs..] {
+                block.coordinates().skip(i).take(1).for_each(|k| image[k] = sd[k]);
             }
             map(&mut image);
-            if self.pairs {
-                self.add_squares_of_pairs(&image, by);
-                continue;
-            }
-            for (block, first) in self.blocks.iter().zip(&self.starts) {
-                let (size, image) = (block.len(), &image[block.clone()]);
-                let matrix = &mut self.matrices[*first..][..size * size];
-                for row in 0..size {
-                    for column in 0..size {
-                        matrix[row * size + column] += by * image[row] * image[column];
-                    }
-                }
-            }
+            self.add_square(&image, by);
         }
     }
 
-    /// Adds $x x^T$ for each pair.
-    fn add_squares_of_pairs(&mut self, image: &[f64], by: f64) {
-        let matrices = self.matrices.as_chunks_mut::<4>().0.iter_mut();
+    /// Adds independent noise of these standard deviations, times `by`, after the map $x_k + s_k x_{n+k}$ of the first $n$ coordinates,
+    /// which are in pairs with the next $n$.
+    ///
+    /// # Panics
+    /// If they are not.
+    pub fn add_sheared(&mut self, sd: &[f64], by: f64, shear: &[f64]) {
+        assert_eq!(shear.len(), self.pairs, "one for each pair");
+        let (n, by) = (self.pairs, by * by / self.factor);
+        let (xx, rest) = self.variances.split_at_mut(n);
+        let (yy, others) = rest.split_at_mut(n);
         with_wide_vectors(
             #[inline(always)]
             || {
-                for (matrix, &[x, y]) in matrices.zip(image.as_chunks::<2>().0) {
-                    let (xx, xy, yy) = (by * x * x, by * x * y, by * y * y);
-                    *matrix = [matrix[0] + xx, matrix[1] + xy, matrix[2] + xy, matrix[3] + yy];
+                let all = self.covariances[..n].iter_mut().zip(xx.iter_mut().zip(yy));
+                for (((xy, (xx, yy)), s), (x, y)) in all.zip(shear).zip(sd.iter().zip(&sd[n..])) {
+                    let square = by * y * y;
+                    *xx += by * x * x + s * s * square;
+                    *xy += s * square;
+                    *yy += square;
                 }
             },
         );
+        others.iter_mut().zip(&sd[2 * n..]).for_each(|(x, sd)| *x += by * sd * sd);
+    }
+
+    /// Adds $x x^T$ in each block.
+    fn add_square(&mut self, x: &[f64], by: f64) {
+        let n = self.pairs;
+        let (variances, covariances) = (self.variances.split_at_mut(n), &mut self.covariances[..n]);
+        with_wide_vectors(
+            #[inline(always)]
+            || {
+                let all = covariances.iter_mut().zip(variances.0.iter_mut().zip(variances.1));
+                for ((xy, (xx, yy)), (x, y)) in all.zip(x.iter().zip(&x[n..])) {
+                    *xx += by * x * x;
+                    *xy += by * x * y;
+                    *yy += by * y * y;
+                }
+            },
+        );
+        for (block, first) in self.blocks.iter().zip(&self.starts).skip(n) {
+            let mut below = self.covariances[*first..].iter_mut();
+            for (i, k) in block.coordinates().enumerate() {
+                self.variances[k] += by * x[k] * x[k];
+                block.coordinates().take(i).zip(&mut below).for_each(|(l, xy)| *xy += by * x[k] * x[l]);
+            }
+        }
     }
 
     /// Adds another one times a factor, as covariances add.
     pub fn add_covariance(&mut self, other: &Self, by: f64) {
         let by = by * other.factor / self.factor;
-        self.matrices.iter_mut().zip(&other.matrices).for_each(|(x, y)| *x += by * y);
-        self.diagonal.iter_mut().zip(&other.diagonal).for_each(|(x, y)| *x += by * y);
+        self.covariances.iter_mut().zip(&other.covariances).for_each(|(x, y)| *x += by * y);
+        self.variances.iter_mut().zip(&other.variances).for_each(|(x, y)| *x += by * y);
     }
 
     /// The covariance in a block.
     fn block(&self, block: usize) -> Vec<f64> {
-        let (range, first) = (self.blocks[block].clone(), self.starts[block]);
-        let size = range.len();
-        let mut matrix = self.matrices[first..first + size * size].to_vec();
-        matrix.iter_mut().step_by(size + 1).zip(&self.diagonal[range]).for_each(|(x, d)| *x += d);
-        matrix.iter_mut().for_each(|x| *x *= self.factor);
+        let (mut below, block) = (self.covariances[self.starts[block]..].iter(), self.blocks[block]);
+        let mut matrix = vec![0.0; block.len * block.len];
+        for (i, k) in block.coordinates().enumerate() {
+            matrix[i * block.len + i] = self.variances[k] * self.factor;
+            for (j, xy) in (0..i).zip(&mut below) {
+                matrix[i * block.len + j] = xy * self.factor;
+                matrix[j * block.len + i] = xy * self.factor;
+            }
+        }
         matrix
     }
 
@@ -132,7 +183,7 @@ impl Noise {
     /// length.
     #[must_use]
     pub fn image(&self, block: usize, mut map: impl FnMut(&mut [f64])) -> Vec<f64> {
-        let size = self.blocks[block].len();
+        let size = self.blocks[block].len;
         let mut half = self.block(block);
         for row in half.chunks_exact_mut(size) {
             map(row);
@@ -165,10 +216,7 @@ impl Noise {
     /// The variance in each coordinate.
     #[must_use]
     pub fn variances(&self) -> Vec<f64> {
-        let each = self.blocks.iter().zip(&self.starts).flat_map(|(block, first)| {
-            block.clone().enumerate().map(move |(i, k)| (first + i * (block.len() + 1), k))
-        });
-        each.map(|(i, k)| (self.matrices[i] + self.diagonal[k]) * self.factor).collect()
+        self.variances.iter().map(|x| x * self.factor).collect()
     }
 }
 
@@ -180,7 +228,7 @@ mod tests {
     #[test]
     fn recursion_and_maps_are_exact() {
         let shear = |x: &mut [f64]| x[0] += 2.0 * x[1];
-        let mut noise = Noise::none(vec![0..2, 2..3]);
+        let mut noise = Noise::none(vec![Block::from(0..2), Block::from(2..3)]);
         for _ in 0..2 {
             noise.scale(0.5);
             noise.add_mapped(&[1.0, 3.0, 2.0], 0.7, |x| shear(&mut x[..2]));
@@ -199,9 +247,58 @@ mod tests {
         assert!((noise.variances()[2] - 4.0 * by).abs() < 1e-12);
     }
 
+    /// The same noise in the same blocks, written side by side and as pairs that are apart, with a block that is not one.
+    #[test]
+    fn where_coordinates_are_does_not_matter() {
+        let mut near = Noise::none([0..2, 2..4, 4..6, 6..9].map(Block::from).to_vec());
+        let apart = |first| Block { first, stride: 3, len: 2 };
+        let mut far = Noise::none(vec![apart(0), apart(1), apart(2), Block::from(6..9)]);
+        let place = [0, 3, 1, 4, 2, 5, 6, 7, 8];
+        let sd = |k: usize| 1.0 + k as f64;
+        for by in [0.7, 0.3] {
+            near.scale(0.5);
+            far.scale(0.5);
+            near.add_mapped(&std::array::from_fn::<_, 9, _>(sd), by, |x| {
+                (0..3).for_each(|k| x[2 * k] += (k as f64 - 0.5) * x[2 * k + 1]);
+                x[6] += 2.0 * x[7] - x[8];
+            });
+            let mut moved = [0.0; 9];
+            (0..9).for_each(|k| moved[place[k]] = sd(k));
+            far.add_mapped(&moved, by, |x| {
+                (0..3).for_each(|k| x[k] += (k as f64 - 0.5) * x[3 + k]);
+                x[6] += 2.0 * x[7] - x[8];
+            });
+        }
+        assert!(near.image(1, |_| ())[1] != 0.0);
+        for block in 0..4 {
+            assert_eq!(near.image(block, |_| ()), far.image(block, |_| ()));
+        }
+        let (near, far) = (near.variances(), far.variances());
+        assert!((0..9).all(|k| near[k] == far[place[k]]));
+    }
+
+    #[test]
+    fn shears_are_maps() {
+        let pair = |first| Block { first, stride: 2, len: 2 };
+        let [mut found, mut expected] =
+            [(); 2].map(|()| Noise::none(vec![pair(0), pair(1), Block::from(4..6)]));
+        for (by, s) in [(0.7, [2.0, -1.0]), (0.5, [0.1, 3.0])] {
+            let sd = [1.0, 3.0, 2.0, 0.5, 4.0, 5.0];
+            found.scale(0.9);
+            expected.scale(0.9);
+            found.add_sheared(&sd, by, &s);
+            expected.add_mapped(&sd, by, |x| (0..2).for_each(|k| x[k] += s[k] * x[2 + k]));
+        }
+        for block in 0..3 {
+            let (found, expected) = (found.image(block, |_| ()), expected.image(block, |_| ()));
+            assert!(found.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-14 * (1.0 + b.abs())));
+        }
+        assert!(found.image(1, |_| ())[1] != 0.0);
+    }
+
     #[test]
     fn forgetting_everything_leaves_room_for_more() {
-        let mut noise = Noise::none(std::iter::once(0..1).collect());
+        let mut noise = Noise::none(vec![Block::from(0..1)]);
         noise.add(&[5.0], 1.0);
         noise.scale(0.0);
         noise.add(&[2.0], 1.0);

@@ -107,11 +107,13 @@ impl<M: SiteModel> Query for Sites<'_, M> {
     }
 
     fn contribute(&self, record: &[f64], out: &mut [f64]) {
-        self.model.site(self.cavity, record, out);
-        match self.coordinates {
-            Coordinates::Factor => {}
-            Coordinates::Difference => out.iter_mut().zip(self.factor).for_each(|(x, f)| *x -= f),
-            Coordinates::Centred => self.model.centre(self.cavity, out),
+        if self.coordinates == Coordinates::Centred {
+            self.model.site_centred(self.cavity, record, out);
+        } else {
+            self.model.site(self.cavity, record, out);
+        }
+        if self.coordinates == Coordinates::Difference {
+            out.iter_mut().zip(self.factor).for_each(|(x, f)| *x -= f);
         }
         if let Some(geometry) = self.clip {
             clip(geometry, out);
@@ -176,20 +178,10 @@ impl Sep {
         let mut mean = Mean::new(&self.noise, width);
         let coordinates = phase.coordinates;
         for step in 0..phase.steps {
-            with_wide_vectors(
-                #[inline(always)]
-                || {
-                    let parts = self.likelihood.iter().zip(model.prior());
-                    for (natural, (likelihood, prior)) in natural.iter_mut().zip(parts) {
-                        *natural = prior + likelihood - likelihood * by_n;
-                    }
-                    if coordinates == Coordinates::Difference {
-                        factor.iter_mut().zip(&self.likelihood).for_each(|(f, l)| *f = l * by_n);
-                    }
-                },
-            );
-            self.projections += model.project(&mut natural);
-            model.condition(&natural, &mut cavity);
+            if coordinates == Coordinates::Difference {
+                factor.iter_mut().zip(&self.likelihood).for_each(|(f, l)| *f = l * by_n);
+            }
+            self.projections += model.leave_out(&self.likelihood, 1.0 - by_n, &mut natural, &mut cavity);
             let sites =
                 Sites { model, cavity: &cavity, factor: &factor, coordinates, clip: phase.clip.as_ref() };
             let mut released = wall.sum(phase.sums, &sites)?;
@@ -202,9 +194,10 @@ impl Sep {
             }
             match coordinates {
                 _ if released.guarantee == Guarantee::None(NotPrivate::NoNoise) => {}
-                Coordinates::Centred => {
-                    self.noise.add_mapped(&released.noise_sd, by, |x| model.uncentre(&cavity, x));
-                }
+                Coordinates::Centred => match model.shear(&cavity) {
+                    Some(shear) => self.noise.add_sheared(&released.noise_sd, by, shear),
+                    None => self.noise.add_mapped(&released.noise_sd, by, |x| model.uncentre(&cavity, x)),
+                },
                 _ => self.noise.add(&released.noise_sd, by),
             }
             // A sum of differences lacks the average site of each record in the batch.

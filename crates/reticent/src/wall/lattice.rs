@@ -16,7 +16,7 @@ const NARROW: u32 = 28;
 ///
 /// # Privacy
 /// A lattice unit is a public `step` in real units; noise has standard deviation (Gaussian) or scale (Laplace) $S$
-/// units. [`quantise`](Self::quantise) maps *any* vector of `f64` into the integer domain: coordinates are forced
+/// units. [`add`](Self::add) maps *any* vector of `f64` into the integer domain: coordinates are forced
 /// between the bounds, and then the norm is computed exactly and compared. No statement about rounding in
 /// `f64` is needed for that, only for wasting little of the domain. The sensitivity in units is at most
 /// $\lfloor S/z \rfloor$, checked in integers, so the noise multiplier $S/\Delta$ is at least the stated $z$.
@@ -127,10 +127,12 @@ impl Lattice {
         largest * records as u128 <= 1 << 62
     }
 
-    /// Puts a contribution on the lattice, inside the domain; one that is not finite becomes 0, or the point of a
-    /// box nearest to 0. `real` is used as scratch space.
+    /// Puts a contribution on the lattice, inside the domain, and adds it to `sums`; one that is not finite becomes 0, or
+    /// the point of a box nearest to 0. `real` is used as scratch space.
+    ///
+    /// Sums are modulo $2^{64}$, which is a function of the exact sum, so privacy holds even if one does not fit.
     #[inline(always)]
-    pub(super) fn quantise(&self, real: &mut [f64], units: &mut [i64]) {
+    pub(super) fn add(&self, real: &mut [f64], sums: &mut [i64]) {
         for (x, scale) in real.iter_mut().zip(&self.scales) {
             *x /= scale;
         }
@@ -139,8 +141,8 @@ impl Lattice {
                 if !real.iter().all(|x| x.is_finite()) {
                     real.fill(0.0);
                 }
-                for (((x, unit), &l), &u) in real.iter().zip(units).zip(lower).zip(upper) {
-                    *unit = round_within(x / self.step, l, u);
+                for (((x, sum), &l), &u) in real.iter().zip(sums).zip(lower).zip(upper) {
+                    *sum = sum.wrapping_add(round_within(x / self.step, l, u));
                 }
             }
             &Domain::Ball { limit, norm } => {
@@ -157,7 +159,7 @@ impl Lattice {
                 }
                 let cap = limit as f64;
                 let inside = length <= cap * step;
-                if inside && scale_into(real, 1.0 / step, limit, norm, units) {
+                if inside && add_scaled(real, 1.0 / step, limit, norm, sums) {
                     return;
                 }
                 // Rounding moves a vector by at most sqrt(d)/2, or d/2 in L1: aim that much lower, and a little more
@@ -165,8 +167,8 @@ impl Lattice {
                 let width = real.len() as f64;
                 let target = cap - 0.5 * if norm == Norm::One { width } else { width.sqrt() };
                 let factor = target * (1.0 - 1e-6) / length;
-                if !(length.is_finite() && scale_into(real, factor, limit, norm, units)) {
-                    units.fill(0);
+                if length.is_finite() {
+                    add_scaled(real, factor, limit, norm, sums);
                 }
             }
         }
@@ -187,32 +189,40 @@ fn round_within(x: f64, lower: f64, upper: f64) -> i64 {
     ((x + ROUND).to_bits() as i64).wrapping_sub(ROUND.to_bits() as i64)
 }
 
-/// Scales and rounds; whether the result is within the limit, exactly.
+/// Scales, rounds and adds, if the result is within the limit, exactly; whether it is.
+///
+/// It is added before that is known, in the same sweep, and taken away again if it is not.
 #[inline(always)]
-fn scale_into(real: &[f64], factor: f64, limit: i64, norm: Norm, units: &mut [i64]) -> bool {
+fn add_scaled(real: &[f64], factor: f64, limit: i64, norm: Norm, sums: &mut [i64]) -> bool {
     let upper = limit as f64;
     let lower = if norm == Norm::TwoNonNegative { 0.0 } else { -upper };
-    for (x, unit) in real.iter().zip(&mut *units) {
-        *unit = round_within(x * factor, lower, upper);
-    }
-    let sizes = units.iter().map(|u| u128::from(u.unsigned_abs()));
+    let unit = |x: &f64| round_within(x * factor, lower, upper);
     let limit = limit.unsigned_abs();
-    if norm == Norm::One {
-        return sizes.sum::<u128>() <= u128::from(limit);
-    }
     // Without the low bits and rounded up: exact if there are none, and else a bound from above. No coordinate is above
     // the limit, so 32 bits hold what is left of one.
     let low = (u64::BITS - limit.leading_zeros()).saturating_sub(NARROW);
-    let sum_of_squares = |low: u32, up: u32| {
-        let size = |u: &i64| u64::from((((*u as u64) >> low) as i32).unsigned_abs() + up);
-        let chunks = units.chunks(128);
-        chunks.map(|chunk| u128::from(chunk.iter().map(|u| size(u) * size(u)).sum::<u64>())).sum::<u128>()
-    };
-    if low == 0 {
-        return sum_of_squares(0, 0) <= u128::from(limit).pow(2);
+    let mut squares = 0;
+    for (real, sums) in real.chunks(128).zip(sums.chunks_mut(128)) {
+        let mut part = 0;
+        for (x, sum) in real.iter().zip(sums) {
+            let unit = unit(x);
+            *sum = sum.wrapping_add(unit);
+            let high = ((unit as u64) >> low) as i32;
+            let size = if low == 0 { i64::from(high) } else { i64::from(high.unsigned_abs() + 1) };
+            part += (size * size) as u64;
+        }
+        squares += u128::from(part);
     }
-    sum_of_squares(low, 1) <= u128::from(limit >> low).pow(2)
-        || sizes.map(|size| size * size).sum::<u128>() <= u128::from(limit).pow(2)
+    let sizes = real.iter().map(|x| u128::from(unit(x).unsigned_abs()));
+    let within = match norm {
+        Norm::One => sizes.sum::<u128>() <= u128::from(limit),
+        _ if squares <= u128::from(limit >> low).pow(2) => true,
+        _ => low > 0 && sizes.map(|size| size * size).sum::<u128>() <= u128::from(limit).pow(2),
+    };
+    if !within {
+        real.iter().zip(sums).for_each(|(x, sum)| *sum = sum.wrapping_sub(unit(x)));
+    }
+    within
 }
 
 /// In eight lanes, so that the compiler need not keep the order of additions.

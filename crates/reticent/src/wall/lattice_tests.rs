@@ -27,8 +27,36 @@ fn geometries() -> Vec<Geometry> {
 /// A contribution through the real code, in lattice units.
 fn quantised(lattice: &Lattice, contribution: &[f64]) -> Vec<i64> {
     let mut units = vec![0; contribution.len()];
-    lattice.quantise(&mut contribution.to_vec(), &mut units);
+    lattice.add(&mut contribution.to_vec(), &mut units);
     units
+}
+
+/// What is added does not depend on what was there, whether it is inside at once, pushed out by rounding and taken away again,
+/// scaled, or nothing: half of the vectors on the boundary are pushed out.
+#[test]
+fn adding_adds_the_same_units_to_any_sums() {
+    let mut dice = Dice(11);
+    for geometry in geometries() {
+        for resolution in [Resolution::Bits23, Resolution::Bits40] {
+            let lattice = Lattice::new(&geometry, WIDTH, Distance::Reach, 2.0, resolution).unwrap();
+            for k in 0..300 {
+                let mut contribution: Vec<f64> = (0..WIDTH).map(|_| dice.next()).collect();
+                if let Domain::Ball { limit, norm } = lattice.domain {
+                    let size = [1.0, 1.0, 0.3, 7.0][k % 4] * limit as f64 * lattice.step;
+                    let length = real_norm(norm, &contribution);
+                    contribution.iter_mut().for_each(|x| *x *= size / length);
+                }
+                if k % 50 == 49 {
+                    contribution[2] = f64::NAN;
+                }
+                let before: Vec<i64> = (0..WIDTH).map(|_| (dice.next() * 1e18) as i64).collect();
+                let mut sums = before.clone();
+                lattice.add(&mut contribution.clone(), &mut sums);
+                let added = sums.iter().zip(&before).map(|(sum, before)| sum.wrapping_sub(*before));
+                assert!(added.eq(quantised(&lattice, &contribution)), "{geometry:?}");
+            }
+        }
+    }
 }
 
 /// Distance in units of the noise, in the norm of the domain.

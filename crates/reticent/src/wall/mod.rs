@@ -166,7 +166,7 @@ impl Wall {
         let Kind::Sum { geometry, sampler, .. } = &entry.kind else {
             return Err(WallError::UnknownGroup);
         };
-        let batch = sampler.choose(entry.made - 1, self.records.rows(), &mut self.source.coins()?, sample)?;
+        let batch = sampler.choose(entry.made - 1, self.records.rows(), &mut self.source, sample)?;
         let (mut values, noise_sd) = (vec![0.0; entry.width], noise_sd.clone());
         if open {
             sum::plain(&self.records, batch, query, &mut values);

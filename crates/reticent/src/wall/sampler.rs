@@ -1,7 +1,7 @@
 //! Which records a release is about, and what that makes it cost.
 
 use reticent_accounting::{Event, Mechanism, Sampling};
-use reticent_noise::{Coins, NoiseError};
+use reticent_noise::{NoiseError, NoiseSource};
 use serde::Serialize;
 
 /// How the records of each release are chosen. The same value chooses them and names the accounting event.
@@ -93,20 +93,21 @@ impl Sampler {
         self,
         step: u64,
         rows: usize,
-        coins: &mut Coins<'_>,
+        source: &mut NoiseSource,
         state: &'a mut Vec<usize>,
     ) -> Result<Batch<'a>, NoiseError> {
         match self {
             Self::Full => return Ok(Batch::All(rows)),
-            Self::Fixed { batch } => *state = coins.subset(rows, batch)?,
+            Self::Fixed { batch } => *state = source.coins()?.subset(rows, batch)?,
             Self::Poisson { rate } => {
                 state.clear();
+                let mut coins = source.coins()?;
                 state.extend((0..rows).filter(|_| coins.bernoulli_dyadic(rate.0)));
             }
             Self::Pass { batch } => {
                 let place = (step % rows.div_ceil(batch).max(1) as u64) as usize;
                 if place == 0 {
-                    *state = coins.permutation(rows);
+                    *state = source.coins()?.permutation(rows);
                 }
                 let first = place * batch;
                 return Ok(Batch::Of(&state[first..rows.min(first + batch)]));

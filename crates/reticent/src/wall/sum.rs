@@ -16,38 +16,23 @@ const PARALLEL: usize = 1 << 15;
 #[derive(Default)]
 pub(super) struct Scratch {
     real: Vec<f64>,
-    units: Vec<i64>,
     pub(super) sum: Vec<i64>,
 }
 
 impl Scratch {
     /// Room for contributions of this width, and nothing in it.
     pub(super) fn clear(&mut self, width: usize) {
-        self.real.clear();
         self.real.resize(width, 0.0);
-        for integers in [&mut self.units, &mut self.sum] {
-            integers.clear();
-            integers.resize(width, 0);
-        }
+        self.sum.clear();
+        self.sum.resize(width, 0);
     }
 
     fn add(&mut self, record: &[f64], query: &impl Query, lattice: &Lattice) {
         contribute(query, record, &mut self.real);
         reticent_noise::with_wide_vectors(
             #[inline(always)]
-            || {
-                lattice.quantise(&mut self.real, &mut self.units);
-                self.merge_units();
-            },
+            || lattice.add(&mut self.real, &mut self.sum),
         );
-    }
-
-    #[inline(always)]
-    fn merge_units(&mut self) {
-        for (sum, unit) in self.sum.iter_mut().zip(&self.units) {
-            // Modulo 2^64, which is a function of the exact sum, so privacy holds even if a sum does not fit.
-            *sum = sum.wrapping_add(*unit);
-        }
     }
 }
 
@@ -105,17 +90,22 @@ pub(super) fn exact(
         scratch.sum
     });
     for part in parts.collect::<Vec<_>>() {
-        scratch.units = part;
-        scratch.merge_units();
+        scratch.sum.iter_mut().zip(part).for_each(|(sum, units)| *sum = sum.wrapping_add(units));
     }
 }
 
-/// Adds the contributions of a batch to `sum`, one after the other. Not private.
+/// Puts the sum of the contributions of a batch, added one after the other, into `sum`, which holds zeros. Not private.
 pub(super) fn plain(records: &Records, batch: Batch<'_>, query: &impl Query, sum: &mut [f64]) {
-    let mut real = vec![0.0; sum.len()];
+    let mut real = Vec::new();
     for i in 0..batch.len() {
-        real.fill(0.0);
-        query.contribute(records.row(batch.row(i)), &mut real);
+        let record = records.row(batch.row(i));
+        if i == 0 {
+            query.contribute(record, sum);
+            continue;
+        }
+        real.clear();
+        real.resize(sum.len(), 0.0);
+        query.contribute(record, &mut real);
         sum.iter_mut().zip(&real).for_each(|(sum, x)| *sum += x);
     }
 }

@@ -45,13 +45,12 @@ pub use predict::LinearPosterior;
 pub use private::{LinearFitError, LinearPlan};
 pub use site::LinearCavity;
 
-use crate::engine::{Simulate, SiteModel};
+use crate::engine::{Block, Simulate, SiteModel};
 use crate::family::{Covariance, Gamma, Gaussian};
 use crate::{matrix, symmetric};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
-use std::ops::Range;
 use thiserror::Error;
 
 /// How a target depends on $a = w \cdot x$.
@@ -274,9 +273,13 @@ impl SiteModel for Linear {
         self.family.shift(cavity.mean(), &mut centred[..self.family.width()], 1.0);
     }
 
-    fn blocks(&self) -> Vec<Range<usize>> {
+    fn blocks(&self) -> Vec<Block> {
         let weights = self.family.width();
-        [0..weights, weights..self.prior.len()].into_iter().filter(|part| !part.is_empty()).collect()
+        [0..weights, weights..self.prior.len()]
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .map(Block::from)
+            .collect()
     }
 }
 

@@ -23,7 +23,7 @@ pub use predict::{Component, MixturePosterior};
 pub use private::{Expected, FitError, MixturePlan, SitesPlan, StartPlan};
 pub use site::MixtureCavity;
 
-use crate::engine::{Simulate, SiteModel};
+use crate::engine::{Block, Simulate, SiteModel};
 use crate::family::{Covariance, Dirichlet, Gamma, Gaussian, Moments};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
@@ -224,11 +224,11 @@ impl SiteModel for Mixture {
         self.shift(cavity, centred, 1.0);
     }
 
-    fn blocks(&self) -> Vec<Range<usize>> {
+    fn blocks(&self) -> Vec<Block> {
         let (gamma, dirichlet) = self.gamma_and_dirichlet();
         let parts =
             (0..self.components).map(|k| self.component(k)).chain([gamma]).filter(|part| !part.is_empty());
-        parts.chain(dirichlet.map(|k| k..k + 1)).collect()
+        parts.chain(dirichlet.map(|k| k..k + 1)).map(Block::from).collect()
     }
 }
 

@@ -6,7 +6,7 @@
 //! $\Phi(ya)$. Weights have the prior
 //! $N(0, 1/\lambda)$ with a gamma hyper-prior of $\lambda$, which [`refine_prior`](Network::refine_prior) brings up to date.
 //!
-//! Natural parameters are $(m/v, 1/v)$ for each weight, weight after weight, and $(a - 1, -b)$ for the noise if it is unknown.
+//! Natural parameters are $m/v$ of all weights, then $1/v$ of all weights, and $(a - 1, -b)$ for the noise if it is unknown.
 //! Records are rows of inputs and the target, already scaled: by public bounds if the result is to be private.
 //!
 //! ```
@@ -41,7 +41,7 @@ pub use predict::NetworkPosterior;
 pub use site::NetworkCavity;
 pub(super) use site::tilted_gamma;
 
-use crate::engine::SiteModel;
+use crate::engine::{Block, SiteModel};
 use crate::family::Gamma;
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
@@ -152,7 +152,7 @@ impl Network {
             first += (inputs + 1) * units;
         }
         let hyper = refine::HyperPrior::new(USUAL_GAMMA, first);
-        let mut prior = [0.0, hyper.precision()].repeat(first);
+        let mut prior = [vec![0.0; first], vec![hyper.precision(); first]].concat();
         if let OutputNoise::Unknown(gamma) = noise {
             prior.extend(gamma.natural());
         }
@@ -168,10 +168,10 @@ impl Network {
             return Err(NetworkError::NotPositive);
         }
         self.hyper = refine::HyperPrior::new(prior, self.weights());
-        let precision = self.hyper.precision();
-        self.prior[..2 * self.layers.last().map_or(0, |layer| layer.weights().end)]
-            .chunks_exact_mut(2)
-            .for_each(|weight| weight.copy_from_slice(&[0.0, precision]));
+        let (precision, weights) = (self.hyper.precision(), self.weights());
+        let [lambdas, precisions, _] = split_mut(&mut self.prior, weights);
+        lambdas.fill(0.0);
+        precisions.fill(precision);
         Ok(self)
     }
 
@@ -211,46 +211,36 @@ impl Network {
     pub fn start(&self, seed: u64, start: Start) -> Vec<f64> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut likelihood = vec![0.0; self.width()];
+        let [lambdas, precisions, gamma] = split_mut(&mut likelihood, self.weights());
+        let [_, prior, _] = split(&self.prior, self.weights());
         for layer in &self.layers {
-            let part = 2 * layer.first..2 * layer.weights().end;
-            let (prior, likelihood) = (&self.prior[part.clone()], &mut likelihood[part]);
-            for (weight, prior) in likelihood.chunks_exact_mut(2).zip(prior.chunks_exact(2)) {
+            let part = layer.weights();
+            let (lambdas, prior) = (&mut lambdas[part.clone()], &prior[part.clone()]);
+            for (lambda, prior) in lambdas.iter_mut().zip(prior) {
                 let normal: f64 = StandardNormal.sample(&mut rng);
-                weight[0] = normal * layer.scale * prior[1];
+                *lambda = normal * layer.scale * prior;
             }
             if start != Start::Usual {
-                let norm = |squares: f64| squares.sqrt().max(1.0);
-                let lambda = norm(likelihood.iter().step_by(2).map(|x| x * x).sum());
-                let precision = norm(prior.iter().skip(1).step_by(2).map(|x| x * x).sum());
-                for (weight, prior) in likelihood.chunks_exact_mut(2).zip(prior.chunks_exact(2)) {
-                    weight[0] /= lambda;
-                    weight[1] = prior[1] / precision - prior[1];
-                }
+                let norm = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>().sqrt().max(1.0);
+                let (lambda, precision) = (norm(lambdas), norm(prior));
+                lambdas.iter_mut().for_each(|x| *x /= lambda);
+                precisions[part].iter_mut().zip(prior).for_each(|(x, prior)| *x = prior / precision - prior);
             }
         }
         if let (Start::Wide { records }, OutputNoise::Unknown(_)) = (start, self.noise) {
             let half = 0.5 * records as f64;
-            likelihood[2 * self.weights()..].copy_from_slice(&[half, -0.1 * half]);
+            gamma.copy_from_slice(&[half, -0.1 * half]);
         }
         likelihood
     }
 
-    /// Whether [`project`](SiteModel::project) would leave all weights alone: what is usual, in vector code.
-    fn all_allowed(&self, weights: &[f64]) -> bool {
-        let (floor, square) = (self.floor, FARTHEST * FARTHEST);
-        let mut beyond = 0;
-        with_wide_vectors(
-            #[inline(always)]
-            || {
-                let pairs = weights.as_chunks::<2>().0.iter().zip(self.prior.as_chunks::<2>().0);
-                for (&[lambda, precision], &[_, prior]) in pairs {
-                    let high = precision >= floor * prior;
-                    let near = lambda * lambda * prior <= square * precision * precision;
-                    beyond |= u64::from(!high) | u64::from(!near);
-                }
-            },
-        );
-        beyond == 0
+    /// Projects the natural parameters of the noise, if it is unknown; whether that moved them.
+    fn project_noise(&self, natural: &mut [f64]) -> u64 {
+        let OutputNoise::Unknown(prior) = self.noise else {
+            return 0;
+        };
+        let least = Gamma { shape: 1.0 + 0.1 * (prior.shape - 1.0), rate: 1e-3 * prior.rate };
+        u64::from(Gamma::raise(natural, least))
     }
 
     /// The prior precision of weights as it stands: $(a - 1)/b$ of the approximation of $\lambda$.
@@ -269,8 +259,10 @@ impl Network {
     /// If the natural parameters are not those of this network.
     pub fn refine_prior(&mut self, natural: &[f64]) {
         assert_eq!(natural.len(), self.prior.len(), "natural parameters of another model");
-        let weights = 2 * self.weights();
-        self.hyper.refine(&natural[..weights], &mut self.prior[..weights]);
+        let weights = self.weights();
+        let ([lambdas, precisions, _], [prior_lambdas, prior_precisions, _]) =
+            (split(natural, weights), split_mut(&mut self.prior, weights));
+        self.hyper.refine((lambdas, precisions), (prior_lambdas, prior_precisions));
     }
 }
 
@@ -289,30 +281,51 @@ impl SiteModel for Network {
         cavity.prepare(self, natural);
     }
 
+    /// In one sweep, if no weight has to be moved.
+    fn leave_out(
+        &self,
+        likelihood: &[f64],
+        kept: f64,
+        natural: &mut [f64],
+        cavity: &mut NetworkCavity,
+    ) -> u64 {
+        let all = likelihood.iter().zip(&self.prior).zip(natural.iter_mut());
+        if cavity.prepare_weights(self, likelihood, kept) {
+            let gamma = 2 * self.weights();
+            all.skip(gamma).for_each(|((likelihood, prior), x)| *x = prior + kept * likelihood);
+            let moved = self.project_noise(&mut natural[gamma..]);
+            cavity.prepare_noise(self, &natural[gamma..]);
+            return moved;
+        }
+        all.for_each(|((likelihood, prior), x)| *x = prior + kept * likelihood);
+        let moved = self.project(natural);
+        self.condition(natural, cavity);
+        moved
+    }
+
     fn site(&self, cavity: &NetworkCavity, record: &[f64], out: &mut [f64]) {
-        cavity.site(self, record, out);
+        cavity.site::<false>(self, record, out);
+    }
+
+    fn site_centred(&self, cavity: &NetworkCavity, record: &[f64], out: &mut [f64]) {
+        cavity.site::<true>(self, record, out);
     }
 
     /// Precisions of weights are at least a [share](Network::with_floor) of the prior's, and means at most a thousand of its
     /// standard deviations from 0, which only noise takes them to. The shape $a$ of the noise precision is such that $a - 1$ is at least a tenth
     /// of its prior's, and its rate at least a thousandth.
     fn project(&self, natural: &mut [f64]) -> u64 {
-        let (weights, gamma) = natural.split_at_mut(2 * self.weights());
+        let [lambdas, precisions, gamma] = split_mut(natural, self.weights());
+        let [_, priors, _] = split(&self.prior, self.weights());
         let mut moved = 0;
-        if !self.all_allowed(weights) {
-            for (weight, prior) in weights.chunks_exact_mut(2).zip(self.prior.chunks_exact(2)) {
-                let precision = weight[1].max(self.floor * prior[1]);
-                let farthest = FARTHEST * precision / prior[1].sqrt();
-                let lambda = weight[0].clamp(-farthest, farthest);
-                moved += u64::from(weight[1] != precision || weight[0] != lambda);
-                weight.copy_from_slice(&[lambda, precision]);
-            }
+        for ((lambda, precision), prior) in lambdas.iter_mut().zip(precisions).zip(priors) {
+            let high = precision.max(self.floor * prior);
+            let farthest = FARTHEST * high / prior.sqrt();
+            let near = lambda.clamp(-farthest, farthest);
+            moved += u64::from(*precision != high || *lambda != near);
+            (*lambda, *precision) = (near, high);
         }
-        if let OutputNoise::Unknown(prior) = self.noise {
-            let least = Gamma { shape: 1.0 + 0.1 * (prior.shape - 1.0), rate: 1e-3 * prior.rate };
-            moved += u64::from(Gamma::raise(gamma, least));
-        }
-        moved
+        moved + self.project_noise(gamma)
     }
 
     fn centre(&self, cavity: &NetworkCavity, natural: &mut [f64]) {
@@ -323,18 +336,40 @@ impl SiteModel for Network {
         shift(centred, cavity.means(), 1.0);
     }
 
-    fn blocks(&self) -> Vec<Range<usize>> {
-        (0..self.width() / 2).map(|k| 2 * k..2 * k + 2).collect()
+    fn shear<'a>(&self, cavity: &'a NetworkCavity) -> Option<&'a [f64]> {
+        Some(cavity.means())
     }
+
+    fn blocks(&self) -> Vec<Block> {
+        let weights = self.weights();
+        let pairs = (0..weights).map(|first| Block { first, stride: weights, len: 2 });
+        let gamma =
+            matches!(self.noise, OutputNoise::Unknown(_)).then(|| Block::from(2 * weights..self.width()));
+        pairs.chain(gamma).collect()
+    }
+}
+
+/// $m/v$ and $1/v$ of weights, and what comes after them.
+fn split(natural: &[f64], weights: usize) -> [&[f64]; 3] {
+    let (pairs, rest) = natural.split_at(2 * weights);
+    let (lambdas, precisions) = pairs.split_at(weights);
+    [lambdas, precisions, rest]
+}
+
+fn split_mut(natural: &mut [f64], weights: usize) -> [&mut [f64]; 3] {
+    let (pairs, rest) = natural.split_at_mut(2 * weights);
+    let (lambdas, precisions) = pairs.split_at_mut(weights);
+    [lambdas, precisions, rest]
 }
 
 /// $\lambda \pm pm$ for each weight.
 fn shift(natural: &mut [f64], means: &[f64], sign: f64) {
+    let [lambdas, precisions, _] = split_mut(natural, means.len());
     with_wide_vectors(
         #[inline(always)]
         || {
-            for (weight, mean) in natural.as_chunks_mut::<2>().0.iter_mut().zip(means) {
-                weight[0] += sign * weight[1] * mean;
+            for (lambda, (precision, mean)) in lambdas.iter_mut().zip(precisions.iter().zip(means)) {
+                *lambda += sign * *precision * mean;
             }
         },
     );

@@ -34,7 +34,7 @@ impl NetworkPosterior {
         };
         let means = cavity.means().to_vec();
         let variances = means.iter().enumerate().map(|(k, mean)| {
-            let variance = 1.0 / fit.natural[2 * k + 1];
+            let variance = 1.0 / fit.natural[model.weights() + k];
             variance + variance * variance * fit.noise.image(k, |noise| noise[0] -= mean * noise[1])[0]
         });
         let aware = NetworkCavity::new(means.clone(), variances.collect(), noise_variance);

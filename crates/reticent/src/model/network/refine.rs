@@ -27,25 +27,25 @@ impl HyperPrior {
         (self.gamma.shape - 1.0) / self.gamma.rate
     }
 
-    /// Visits all weights once. `natural` are those of $q$ and `prior` those of the factors, which change; ones without a cavity are
+    /// Visits all weights once. `natural` are $m/v$ and $1/v$ of $q$ and `prior` those of the factors, which change; ones without a cavity are
     /// left alone.
-    pub(super) fn refine(&mut self, natural: &[f64], prior: &mut [f64]) {
-        let weights = natural.chunks_exact(2).zip(prior.chunks_exact_mut(2)).zip(&mut self.factors);
-        for ((q, prior), factor) in weights {
+    pub(super) fn refine(&mut self, natural: (&[f64], &[f64]), prior: (&mut [f64], &mut [f64])) {
+        let weights = natural.0.iter().zip(natural.1).zip(prior.0.iter_mut().zip(prior.1));
+        for (((q_lambda, q_precision), (lambda, precision)), factor) in weights.zip(&mut self.factors) {
             let whole = self.gamma.natural();
             let cavity = Gamma::from_natural(&[whole[0] - factor[0], whole[1] - factor[1]]);
-            let variance = 1.0 / (q[1] - prior[1]);
+            let variance = 1.0 / (q_precision - *precision);
             if !(variance > 0.0 && variance < 1e6 && cavity.shape > 1.0 && cavity.rate > 0.0) {
                 continue;
             }
-            let mean = (q[0] - prior[0]) * variance;
+            let mean = (q_lambda - *lambda) * variance;
             let Some(tilted) = tilted_gamma(cavity, mean, variance) else {
                 continue;
             };
             self.gamma = tilted;
             let (new, old) = (tilted.natural(), cavity.natural());
             *factor = [new[0] - old[0], new[1] - old[1]];
-            prior.copy_from_slice(&[0.0, (cavity.shape - 1.0) / cavity.rate]);
+            (*lambda, *precision) = (0.0, (cavity.shape - 1.0) / cavity.rate);
         }
     }
 }

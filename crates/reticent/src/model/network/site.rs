@@ -13,10 +13,11 @@
 //! A weight for which $u$ is not positive has no site: its contribution is 0, and those of the other weights stand.
 
 use super::relu::{LANES, rectify_all};
-use super::{Layer, Network, OutputNoise};
+use super::{FARTHEST, Layer, Network, OutputNoise, split, split_mut};
 use crate::family::Gamma;
 use crate::model::tilt::{Tilt, class};
 use reticent_noise::with_wide_vectors;
+use std::array::from_fn;
 use std::cell::RefCell;
 
 /// What sites need to know of a cavity.
@@ -29,6 +30,7 @@ pub struct NetworkCavity {
 }
 
 /// The activations of one record. Every value is written before it is read: nothing of a record reaches the next.
+/// Hidden units come in whole blocks of [`LANES`], and what a block holds beyond its layer is overwritten or not read.
 #[derive(Default)]
 struct Scratch {
     /// Means and variances of the inputs of each layer, with the bias.
@@ -39,6 +41,8 @@ struct Scratch {
     /// Derivatives of $\log Z$ by the means and variances of the pre-activations of a layer, and of the one below.
     upper: [Vec<f64>; 2],
     lower: [Vec<f64>; 2],
+    /// $k$ for the weights of an input that is 1.
+    curvature: Vec<f64>,
 }
 
 thread_local! {
@@ -51,12 +55,12 @@ const LARGEST: f64 = 1e30;
 /// Less is left of a variance only by rounding errors.
 const LEAST_LEFT: f64 = 1e-10;
 
-/// The natural parameters of a weight's site.
+/// The natural parameters of a weight's site, or its centred coordinates $(\lambda_n - p_n m, p_n)$.
 #[inline(always)]
-fn weight_site(m: f64, v: f64, g: f64, k: f64) -> [f64; 2] {
+fn weight_site<const CENTRED: bool>(m: f64, v: f64, g: f64, k: f64) -> [f64; 2] {
     let u = 1.0 - v * k;
     let by = if u > LEAST_LEFT { 1.0 / u } else { 0.0 };
-    [(g + k * m) * by, k * by]
+    [if CENTRED { g } else { g + k * m } * by, k * by]
 }
 
 /// The gamma of a precision $\gamma$ after seeing that a Gaussian with variance $v + 1/\gamma$ is `gap` from its mean: from the
@@ -82,19 +86,54 @@ impl NetworkCavity {
     }
 
     pub(super) fn prepare(&mut self, model: &Network, natural: &[f64]) {
-        let (weights, gamma) = natural.split_at(2 * model.weights());
+        let [lambdas, precisions, gamma] = split(natural, model.weights());
         self.means.resize(model.weights(), 0.0);
         self.variances.resize(model.weights(), 0.0);
         with_wide_vectors(
             #[inline(always)]
             || {
                 let moments = self.means.iter_mut().zip(&mut self.variances);
-                for ((mean, variance), natural) in moments.zip(weights.as_chunks::<2>().0) {
-                    *variance = 1.0 / natural[1];
-                    *mean = natural[0] * *variance;
+                for ((mean, variance), (lambda, precision)) in moments.zip(lambdas.iter().zip(precisions)) {
+                    *variance = 1.0 / precision;
+                    *mean = lambda * *variance;
                 }
             },
         );
+        self.prepare_noise(model, gamma);
+    }
+
+    /// From the prior and a share of the likelihood part: whether no weight is one that [`project`](SiteModel::project) would move. If
+    /// one is, means and variances are not to be used.
+    pub(super) fn prepare_weights(&mut self, model: &Network, likelihood: &[f64], kept: f64) -> bool {
+        let [lambdas, precisions, _] = split(likelihood, model.weights());
+        let [_, priors, _] = split(&model.prior, model.weights());
+        self.means.resize(model.weights(), 0.0);
+        self.variances.resize(model.weights(), 0.0);
+        let mut allowed = false;
+        with_wide_vectors(
+            #[inline(always)]
+            || {
+                // Copies, which no store in the loop can change.
+                let (floor, kept, mut beyond) = (model.floor, kept, 0);
+                let moments = self.means.iter_mut().zip(&mut self.variances);
+                let all = moments.zip(lambdas.iter().zip(precisions)).zip(priors);
+                for (((mean, variance), (lambda, precision)), prior) in all {
+                    // The prior has mean 0.
+                    let (lambda, precision) = (kept * lambda, prior + kept * precision);
+                    let high = precision >= floor * prior;
+                    let near = lambda * lambda * prior <= FARTHEST * FARTHEST * precision * precision;
+                    beyond |= u64::from(!high) | u64::from(!near);
+                    *variance = 1.0 / precision;
+                    *mean = lambda * *variance;
+                }
+                allowed = beyond == 0;
+            },
+        );
+        allowed
+    }
+
+    /// From the natural parameters of the noise, if it is unknown.
+    pub(super) fn prepare_noise(&mut self, model: &Network, gamma: &[f64]) {
         (self.noise, self.noise_variance) = match model.noise {
             OutputNoise::Known(variance) => (None, variance),
             OutputNoise::Probit => (None, 1.0),
@@ -123,13 +162,13 @@ impl NetworkCavity {
         out
     }
 
-    pub(super) fn site(&self, model: &Network, record: &[f64], out: &mut [f64]) {
+    pub(super) fn site<const CENTRED: bool>(&self, model: &Network, record: &[f64], out: &mut [f64]) {
         // The squares of squares of such numbers could overflow.
         if record.iter().any(|x| x.abs() > LARGEST) {
             return;
         }
         let (inputs, target) = record.split_at(model.inputs());
-        let (weights, gamma) = out.split_at_mut(2 * model.weights());
+        let [lambdas, precisions, gamma] = split_mut(out, model.weights());
         let (mut gap, mut variance) = (0.0, 0.0);
         SCRATCH.with_borrow_mut(|scratch| {
             scratch.fit(model);
@@ -145,7 +184,7 @@ impl NetworkCavity {
                         let by = 1.0 / (spread + self.noise_variance);
                         (gap * by, 0.5 * by * (gap * gap * by - 1.0))
                     };
-                    self.backward(model, by_mean, by_variance, scratch, weights);
+                    self.backward::<CENTRED>(model, by_mean, by_variance, scratch, (lambdas, precisions));
                 },
             );
         });
@@ -164,41 +203,29 @@ impl NetworkCavity {
         means[inputs.len()] = 1.0;
         variances[..=inputs.len()].fill(0.0);
         let (mut place, mut unit) = (0, 0);
-        for layer in &model.layers[..model.layers.len() - 1] {
+        for (k, layer) in model.layers[..model.layers.len() - 1].iter().enumerate() {
             let (units, next) = (layer.units, place + layer.inputs + 1);
-            let (sums, spreads) = (&mut sums[..units], &mut spreads[..units]);
+            let blocks = units.next_multiple_of(LANES);
+            let (sums, spreads) = (&mut sums[..blocks], &mut spreads[..blocks]);
             sums.fill(0.0);
             spreads.fill(0.0);
-            for i in 0..=layer.inputs {
-                let (zm, zv) = (means[place + i], variances[place + i]);
-                let row = layer.first + i * units..layer.first + (i + 1) * units;
-                let weights = self.means[row.clone()].iter().zip(&self.variances[row]);
-                let into = sums.iter_mut().zip(&mut *spreads).zip(weights);
-                let square = zm * zm + zv;
-                if zv == 0.0 {
-                    into.for_each(|((sum, spread), (m, v))| {
-                        *sum += m * zm;
-                        *spread += v * square;
-                    });
-                } else {
-                    into.for_each(|((sum, spread), (m, v))| {
-                        *sum += m * zm;
-                        *spread += m * m * zv + v * square;
-                    });
-                }
+            let z = (&means[place..next], &variances[place..next]);
+            let into = (&mut sums[..units], &mut spreads[..units]);
+            // The inputs of the network are known.
+            if k == 0 {
+                self.add_inputs::<true>(layer, z, into);
+            } else {
+                self.add_inputs::<false>(layer, z, into);
             }
-            for first in (0..units).step_by(LANES) {
-                let count = LANES.min(units - first);
-                let (mut m, mut v) = ([0.0; LANES], [1.0; LANES]);
-                for l in 0..count {
-                    m[l] = sums[first + l] * layer.scale;
-                    v[l] = spreads[first + l] * layer.scale * layer.scale;
-                }
+            let blocks = sums.as_chunks::<LANES>().0.iter().zip(spreads.as_chunks::<LANES>().0);
+            for (block, (m, v)) in blocks.enumerate() {
+                let first = block * LANES;
+                let (m, v) = (m.map(|m| m * layer.scale), v.map(|v| v * layer.scale * layer.scale));
                 let [mean, variance, rest @ ..] = rectify_all(&m, &v);
-                means[next + first..][..count].copy_from_slice(&mean[..count]);
-                variances[next + first..][..count].copy_from_slice(&variance[..count]);
+                means[next + first..][..LANES].copy_from_slice(&mean);
+                variances[next + first..][..LANES].copy_from_slice(&variance);
                 for (into, from) in by.iter_mut().zip(rest) {
-                    into[unit + first..][..count].copy_from_slice(&from[..count]);
+                    into[unit + first..][..LANES].copy_from_slice(&from);
                 }
             }
             (means[next + units], variances[next + units]) = (1.0, 0.0);
@@ -219,28 +246,74 @@ impl NetworkCavity {
         (mean * layer.scale, variance * layer.scale * layer.scale)
     }
 
+    /// Adds what the inputs of a hidden layer make of its pre-activations, four inputs at a time, so that sums are seldom moved.
+    #[inline(always)]
+    fn add_inputs<const KNOWN: bool>(
+        &self,
+        layer: &Layer,
+        z: (&[f64], &[f64]),
+        (sums, spreads): (&mut [f64], &mut [f64]),
+    ) {
+        let fours = (layer.inputs + 1) / 4 * 4;
+        for i in (0..fours).step_by(4) {
+            self.add_rows::<KNOWN, 4>(layer, i, z, (sums, spreads));
+        }
+        for i in fours..=layer.inputs {
+            self.add_rows::<KNOWN, 1>(layer, i, z, (sums, spreads));
+        }
+    }
+
+    #[inline(always)]
+    fn add_rows<const KNOWN: bool, const ROWS: usize>(
+        &self,
+        layer: &Layer,
+        first: usize,
+        (zm, zv): (&[f64], &[f64]),
+        (sums, spreads): (&mut [f64], &mut [f64]),
+    ) {
+        let units = sums.len();
+        let row = |i: usize| layer.first + (first + i) * units;
+        let means: [&[f64]; ROWS] = from_fn(|i| &self.means[row(i)..][..units]);
+        let variances: [&[f64]; ROWS] = from_fn(|i| &self.variances[row(i)..][..units]);
+        let zm: [f64; ROWS] = from_fn(|i| zm[first + i]);
+        let zv: [f64; ROWS] = from_fn(|i| zv[first + i]);
+        for (j, (into_sum, into_spread)) in sums.iter_mut().zip(&mut spreads[..units]).enumerate() {
+            let (mut sum, mut spread) = (*into_sum, *into_spread);
+            for i in 0..ROWS {
+                let (m, v) = (means[i][j], variances[i][j]);
+                sum += m * zm[i];
+                spread += v * (zm[i] * zm[i] + zv[i]);
+                if !KNOWN {
+                    spread += m * m * zv[i];
+                }
+            }
+            (*into_sum, *into_spread) = (sum, spread);
+        }
+    }
+
     /// From the derivatives of $\log Z$ by mean and variance of the output to sites.
     #[inline(always)]
-    fn backward(
+    fn backward<const CENTRED: bool>(
         &self,
         model: &Network,
         by_mean: f64,
         by_variance: f64,
         scratch: &mut Scratch,
-        out: &mut [f64],
+        (lambdas, precisions): (&mut [f64], &mut [f64]),
     ) {
-        let Scratch { means, variances, by, upper, lower } = scratch;
+        let Scratch { means, variances, by, upper, lower, curvature } = scratch;
+        let (inputs, mut unit) = sizes(model);
         let last = model.layers[model.layers.len() - 1];
-        let (mut place, mut unit) = (means.len() - last.inputs - 1, by[0].len());
+        let mut place = inputs - last.inputs - 1;
         // The output has one unit, so that its loops are over inputs.
         let (gm, gv) = (last.scale * by_mean, last.scale * last.scale * by_variance);
         let part = last.weights();
         let weights = self.means[part.clone()].iter().zip(&self.variances[part.clone()]);
-        let z = means[place..].iter().zip(&variances[place..]);
-        let into = out[2 * part.start..2 * part.end].as_chunks_mut::<2>().0.iter_mut();
-        for ((out, (&m, &v)), (&zm, &zv)) in into.zip(weights).zip(z) {
+        let z = means[place..inputs].iter().zip(&variances[place..inputs]);
+        let into = lambdas[part.clone()].iter_mut().zip(&mut precisions[part.clone()]);
+        for (((lambda, precision), (&m, &v)), (&zm, &zv)) in into.zip(weights).zip(z) {
             let g = zm * gm + 2.0 * m * zv * gv;
-            *out = weight_site(m, v, g, g * g - 2.0 * (zm * zm + zv) * gv);
+            [*lambda, *precision] = weight_site::<CENTRED>(m, v, g, g * g - 2.0 * (zm * zm + zv) * gv);
         }
         if model.layers.len() > 1 {
             unit -= last.inputs;
@@ -264,9 +337,11 @@ impl NetworkCavity {
             };
             gm.iter_mut().for_each(|x| *x *= layer.scale);
             gv.iter_mut().for_each(|x| *x *= layer.scale * layer.scale);
+            let k1 = &mut curvature[..units];
+            k1.iter_mut().zip(gm.iter().zip(&*gv)).for_each(|(k, (gm, gv))| *k = gm * gm - 2.0 * gv);
             for i in 0..=layer.inputs {
                 let (zm, zv) = (means[place + i], variances[place + i]);
-                self.row(layer, i, (zm, zv), (gm, gv), out);
+                self.row::<CENTRED>(layer, i, (zm, zv), (gm, gv, k1), (lambdas, precisions));
             }
             if k > 0 {
                 unit -= layer.inputs;
@@ -304,45 +379,49 @@ impl NetworkCavity {
 
     /// The sites of the weights of one input of a hidden layer.
     #[inline(always)]
-    fn row(
+    fn row<const CENTRED: bool>(
         &self,
         layer: &Layer,
         i: usize,
         (zm, zv): (f64, f64),
-        (gm, gv): (&[f64], &[f64]),
-        out: &mut [f64],
+        (gm, gv, k1): (&[f64], &[f64], &[f64]),
+        (lambdas, precisions): (&mut [f64], &mut [f64]),
     ) {
         let (first, last) = (layer.first + i * layer.units, layer.first + (i + 1) * layer.units);
         let weights = self.means[first..last].iter().zip(&self.variances[first..last]);
-        let into = out[2 * first..2 * last].as_chunks_mut::<2>().0.iter_mut();
-        let all = into.zip(weights).zip(gm.iter().zip(gv));
+        let all = lambdas[first..last].iter_mut().zip(&mut precisions[first..last]).zip(weights);
         let square = zm * zm + zv;
         if zv == 0.0 {
-            // Of an input that is known. One that is 0 says nothing.
+            // Of an input that is known: g = z g_1 and k = z^2 k_1. One that is 0 says nothing.
             if zm != 0.0 {
-                for ((out, (&m, &v)), (&gm, &gv)) in all {
-                    let g = zm * gm;
-                    *out = weight_site(m, v, g, g * g - 2.0 * square * gv);
+                for (((lambda, precision), (&m, &v)), (&gm, &k1)) in all.zip(gm.iter().zip(k1)) {
+                    [*lambda, *precision] = weight_site::<CENTRED>(m, v, zm * gm, square * k1);
                 }
             }
         } else {
-            for ((out, (&m, &v)), (&gm, &gv)) in all {
+            for (((lambda, precision), (&m, &v)), (&gm, &gv)) in all.zip(gm.iter().zip(gv)) {
                 let g = zm * gm + 2.0 * m * zv * gv;
-                *out = weight_site(m, v, g, g * g - 2.0 * square * gv);
+                [*lambda, *precision] = weight_site::<CENTRED>(m, v, g, g * g - 2.0 * square * gv);
             }
         }
     }
 }
 
+/// How many inputs all layers have, with the biases, and how many units there are in hidden layers.
+fn sizes(model: &Network) -> (usize, usize) {
+    let inputs = model.layers.iter().map(|layer| layer.inputs + 1).sum();
+    (inputs, model.layers[1..].iter().map(|layer| layer.inputs).sum())
+}
+
 impl Scratch {
     fn fit(&mut self, model: &Network) {
-        let inputs = model.layers.iter().map(|layer| layer.inputs + 1).sum();
-        let units = model.layers[1..].iter().map(|layer| layer.inputs).sum();
+        let (inputs, units) = sizes(model);
         let widest = model.layers.iter().map(|layer| layer.inputs.max(layer.units)).max().unwrap_or(0);
-        self.means.resize(inputs, 0.0);
-        self.variances.resize(inputs, 0.0);
-        self.by.iter_mut().for_each(|x| x.resize(units, 0.0));
-        self.upper.iter_mut().chain(&mut self.lower).for_each(|x| x.resize(widest, 0.0));
+        self.means.resize(inputs + LANES, 0.0);
+        self.variances.resize(inputs + LANES, 0.0);
+        self.by.iter_mut().for_each(|x| x.resize(units + LANES, 0.0));
+        let rows = self.upper.iter_mut().chain(&mut self.lower).chain([&mut self.curvature]);
+        rows.for_each(|x| x.resize(widest + LANES, 0.0));
     }
 }
 

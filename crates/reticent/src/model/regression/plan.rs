@@ -144,7 +144,7 @@ impl RegressionPlan {
             length_scale: 0.4,
             seed: 1,
             steps,
-            clip: 1.5,
+            clip: 0.8,
             inflation: 1.5,
             noise_multiplier: (steps as f64 / spare).sqrt() / mu,
             check_noise_multiplier: 1.0 / (mu * CHECK_SHARE.sqrt()),
