@@ -94,7 +94,7 @@ pub enum Start {
 pub enum NetworkError {
     #[error("a network needs a number of inputs, and at least one unit in each hidden layer")]
     Shape,
-    #[error("variances must be positive, the shape of a gamma prior above 1, and a floor between 0 and 1")]
+    #[error("variances must be positive, the shape of a gamma prior above 1")]
     NotPositive,
 }
 
@@ -179,9 +179,9 @@ impl Network {
     /// and the floor then decides how far their weights may go.
     ///
     /// # Errors
-    /// [`NetworkError::NotPositive`] if it is not between 0 and 1.
+    /// [`NetworkError::NotPositive`] if it is not positive.
     pub fn with_floor(mut self, floor: f64) -> Result<Self, NetworkError> {
-        if !(floor > 0.0 && floor <= 1.0) {
+        if !(floor > 0.0 && floor.is_finite()) {
             return Err(NetworkError::NotPositive);
         }
         self.floor = floor;
@@ -198,6 +198,11 @@ impl Network {
     #[must_use]
     pub fn weights(&self) -> usize {
         self.layers.last().map_or(0, |layer| layer.weights().end)
+    }
+
+    /// The prior precision of each weight.
+    pub(crate) fn precisions(&self) -> &[f64] {
+        &self.prior[self.weights()..2 * self.weights()]
     }
 
     /// The noise about the output, with its prior.

@@ -149,6 +149,10 @@ impl NetworkCavity {
         Self { means, variances, noise: None, noise_variance }
     }
 
+    pub(super) fn into_moments(self) -> (Vec<f64>, Vec<f64>) {
+        (self.means, self.variances)
+    }
+
     /// Mean and variance of the output, without the noise about it.
     pub(super) fn output(&self, model: &Network, inputs: &[f64]) -> (f64, f64) {
         let mut out = (0.0, 0.0);

@@ -30,13 +30,17 @@
 //! Not for: many inputs for the number of records (rounds release about $d^2/2$ moments), or targets in classes.
 
 mod features;
+mod network;
 mod plan;
 mod residuals;
 mod rounds;
 
 pub use super::prediction::Prediction;
 pub use features::Features;
-pub use plan::{Expected, FeaturesPlan, RegressionError, RegressionPlan, ResidualsPlan, Round};
+pub use network::{NetworkPlan, Weights};
+pub use plan::{
+    Expected, FeaturesPlan, RefinementPlan, RegressionError, RegressionPlan, ResidualsPlan, Round,
+};
 pub use residuals::Residuals;
 pub use rounds::Frame;
 
@@ -46,33 +50,51 @@ use serde::{Deserialize, Serialize};
 /// The share of the variance of residuals that predictions may be responsible for.
 const MOST: f64 = 0.9;
 
-/// What predicts: the linear part, and features if there are any.
+/// What predicts: the linear part, and what refines it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Predictor {
     frame: Frame,
-    features: Option<Features>,
+    refined: Option<Refined>,
+}
+
+/// What is added to the linear prediction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Refined {
+    Features(Features),
+    Network(Weights),
 }
 
 impl Predictor {
     /// The mean of the target, and the variance of the error of that mean.
     fn moments(&self, inputs: &[f64]) -> (f64, f64) {
         let z = self.frame.whitened(inputs);
-        let phi = self.features.as_ref().map(|features| features.of(&z));
-        let of_features = self.features.iter().zip(&phi).map(|(features, phi)| features.variance(phi));
-        let variance = self.frame.uncertainty(&z) + of_features.sum::<f64>();
-        (self.mean(inputs, phi.as_deref()), variance)
+        let (mean, variance) = match &self.refined {
+            None => (0.0, 0.0),
+            Some(Refined::Features(features)) => {
+                let phi = features.of(&z);
+                (dot(&phi, &features.weights), features.variance(&phi))
+            }
+            Some(Refined::Network(weights)) => weights.moments(&z),
+        };
+        (self.bounded(inputs, mean), self.frame.uncertainty(&z) + variance)
     }
 
     /// Targets are within their bounds, so predictions are.
-    fn mean(&self, inputs: &[f64], phi: Option<&[f64]>) -> f64 {
-        let of_features = self.features.iter().zip(phi).map(|(features, phi)| dot(phi, &features.weights));
-        (self.frame.predict(inputs) + of_features.sum::<f64>()).clamp(-1.0, 1.0)
+    fn bounded(&self, inputs: &[f64], added: f64) -> f64 {
+        (self.frame.predict(inputs) + added).clamp(-1.0, 1.0)
     }
 
     fn residual(&self, record: &[f64]) -> f64 {
         let (inputs, target) = record.split_at(self.frame.inputs());
-        let phi = self.features.as_ref().map(|features| features.of(&self.frame.whitened(inputs)));
-        target[0].clamp(-1.0, 1.0) - self.mean(inputs, phi.as_deref())
+        let added = match &self.refined {
+            None => 0.0,
+            Some(Refined::Features(features)) => {
+                dot(&features.of(&self.frame.whitened(inputs)), &features.weights)
+            }
+            Some(Refined::Network(weights)) => weights.moments(&self.frame.whitened(inputs)).0,
+        };
+        target[0].clamp(-1.0, 1.0) - self.bounded(inputs, added)
     }
 }
 
@@ -119,10 +141,10 @@ impl RegressionPosterior {
         self.predictor.frame.inputs()
     }
 
-    /// Whether it has features beside the linear part.
+    /// Whether there is more than the linear part.
     #[must_use]
-    pub fn has_features(&self) -> bool {
-        self.predictor.features.is_some()
+    pub fn is_refined(&self) -> bool {
+        self.predictor.refined.is_some()
     }
 
     /// What is known of the residuals.

@@ -1,10 +1,12 @@
 //! Planning and running a private fit.
 
 use super::features::{Features, Learnt, Pulls, Refinement};
+use super::network::NetworkPlan;
 use super::residuals::{BINS, Histogram, Losses, Residuals, Squares};
 use super::rounds::{Frame, Moments};
-use super::{Predictor, RegressionPosterior};
+use super::{Predictor, Refined, RegressionPosterior};
 use crate::budget::{Adjacency, Ledger, Privacy};
+use crate::engine::SiteModel;
 use crate::receipt::Receipt;
 use crate::symmetric;
 use crate::wall::{Geometry, NoiseSource, Plan, PlanError, Records, Sampler, SumId, Sums, Wall, WallError};
@@ -27,8 +29,8 @@ pub struct RegressionPlan {
     pub adjacency: Adjacency,
     /// The rounds of moments, for the linear prediction.
     pub rounds: Vec<Round>,
-    /// The refinement by features, if there is one.
-    pub features: Option<FeaturesPlan>,
+    /// What refines it, if anything does.
+    pub refinement: Option<RefinementPlan>,
     /// How residuals are described.
     pub residuals: ResidualsPlan,
     /// What to expect.
@@ -44,6 +46,16 @@ pub struct Round {
     pub reach: f64,
     /// The standard deviation of the noise over the sensitivity.
     pub noise_multiplier: f64,
+}
+
+/// What refines the linear prediction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RefinementPlan {
+    /// Random features.
+    Features(FeaturesPlan),
+    /// A network by DP-SEP.
+    Network(NetworkPlan),
 }
 
 /// The refinement by random features.
@@ -120,6 +132,8 @@ const COVERAGE_ERROR: f64 = 0.01;
 /// One frequency for so many records, between these.
 const RECORDS_EACH: usize = 16;
 const FREQUENCIES: (usize, usize) = (16, 400);
+/// A budget, as a signal to noise ratio, with the steps and the clip that are good for a network then.
+const NETWORK: (f64, f64, f64) = (0.27, 100.0, 1.5);
 /// What features must promise, as they may explain less than half.
 const WORTHWHILE: f64 = 0.2;
 /// Frequencies that are enough to say what to expect.
@@ -149,8 +163,11 @@ impl RegressionPlan {
             noise_multiplier: (steps as f64 / spare).sqrt() / mu,
             check_noise_multiplier: 1.0 / (mu * CHECK_SHARE.sqrt()),
         };
-        let mut refined =
-            Self { rounds: rounds(mu * ROUNDS_SHARE.sqrt()), features: Some(features), ..linear.clone() };
+        let mut refined = Self {
+            rounds: rounds(mu * ROUNDS_SHARE.sqrt()),
+            refinement: Some(RefinementPlan::Features(features)),
+            ..linear.clone()
+        };
         refined.expected.features = refined.expect_features(&features) + refined.expect_linear() - 1.0;
         let gain = 1.0 - refined.expected.features / linear.expected.linear;
         let why = format!(
@@ -162,7 +179,39 @@ impl RegressionPlan {
         Ok(plan)
     }
 
-    /// The same without features: private linear regression.
+    /// The same with a network by DP-SEP for what a linear prediction leaves, whether it should help or not.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn network(
+        inputs: usize,
+        hidden: &[usize],
+        records: usize,
+        privacy: &Privacy,
+    ) -> Result<Self, RegressionError> {
+        let linear = Self::linear(inputs, records, privacy)?;
+        let mu = budget(privacy)?;
+        let spare = 1.0 - ROUNDS_SHARE - CHECK_SHARE - RESIDUALS_SHARE;
+        // With less noise, more steps are worth their cost, and a looser clip.
+        let more = (mu / NETWORK.0).sqrt().clamp(0.5, 3.0);
+        let steps = (NETWORK.1 * more).round() as u64;
+        let network = NetworkPlan {
+            hidden: hidden.to_vec(),
+            seed: 1,
+            steps,
+            clip: NETWORK.2 * more,
+            damping: 0.05,
+            noise_variance: 0.5,
+            start_precision: 10.0,
+            floor: 30.0,
+            noise_multiplier: (steps as f64 / spare).sqrt() / mu,
+            check_noise_multiplier: 1.0 / (mu * CHECK_SHARE.sqrt()),
+        };
+        let refinement = Some(RefinementPlan::Network(network));
+        Ok(Self { rounds: rounds(mu * ROUNDS_SHARE.sqrt()), refinement, ..linear })
+    }
+
+    /// The same without anything else: private linear regression.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -186,7 +235,7 @@ impl RegressionPlan {
             delta: privacy.delta(),
             adjacency: privacy.adjacency(),
             rounds: rounds(mu * (1.0 - RESIDUALS_SHARE).sqrt()),
-            features: None,
+            refinement: None,
             residuals,
             expected: Expected { linear: 1.0, features: f64::NAN },
             why: vec![format!(
@@ -229,17 +278,27 @@ impl RegressionPlan {
         let positive = |x: f64| x > 0.0 && x.is_finite();
         let rounds =
             self.rounds.iter().all(|round| positive(round.reach) && positive(round.noise_multiplier));
-        let features = self.features.is_none_or(|plan| {
-            let numbers = [
-                plan.length_scale,
-                plan.clip,
-                plan.inflation,
-                plan.noise_multiplier,
-                plan.check_noise_multiplier,
-            ];
-            plan.frequencies > 0 && plan.steps > 0 && numbers.into_iter().all(positive)
-        });
-        if !(rounds && features && self.inputs > 0 && self.records > 0 && !self.rounds.is_empty()) {
+        let refinement = match &self.refinement {
+            None => true,
+            Some(RefinementPlan::Features(plan)) => {
+                let numbers = [
+                    plan.length_scale,
+                    plan.clip,
+                    plan.inflation,
+                    plan.noise_multiplier,
+                    plan.check_noise_multiplier,
+                ];
+                plan.frequencies > 0 && plan.steps > 0 && numbers.into_iter().all(positive)
+            }
+            Some(RefinementPlan::Network(plan)) => {
+                let numbers = [plan.clip, plan.damping, plan.noise_variance, plan.check_noise_multiplier];
+                plan.steps > 0
+                    && plan.start_precision >= 0.0
+                    && numbers.into_iter().all(positive)
+                    && plan.network(self.inputs).is_ok()
+            }
+        };
+        if !(rounds && refinement && self.inputs > 0 && self.records > 0 && !self.rounds.is_empty()) {
             return Err(RegressionError::Numbers);
         }
         let mut plan = Plan::new(self.records, self.adjacency);
@@ -254,15 +313,20 @@ impl RegressionPlan {
             .iter()
             .map(|round| sums("moments of inputs and residual", width, ball(), round.noise_multiplier, 1))
             .collect::<Result<_, _>>()?;
-        let features = match &self.features {
-            Some(FeaturesPlan { frequencies, noise_multiplier, check_noise_multiplier, steps, .. }) => {
-                let pulls =
-                    sums("clipped pulls of features", 2 * frequencies, ball(), *noise_multiplier, *steps)?;
-                let unit = Geometry::Box { lower: vec![0.0; 2], upper: vec![1.0; 2] };
-                Some((
-                    pulls,
-                    sums("squared residuals of both predictions", 2, unit, *check_noise_multiplier, 1)?,
-                ))
+        let unit = |width: usize| Geometry::Box { lower: vec![0.0; width], upper: vec![1.0; width] };
+        let mut check = |noise| sums("squared residuals of both predictions", 2, unit(2), noise, 1);
+        let refinement = match &self.refinement {
+            Some(RefinementPlan::Features(plan)) => {
+                let check = check(plan.check_noise_multiplier)?;
+                let (width, noise) = (2 * plan.frequencies, plan.noise_multiplier);
+                Some((sums("clipped pulls of features", width, ball(), noise, plan.steps)?, check))
+            }
+            Some(RefinementPlan::Network(plan)) => {
+                let check = check(plan.check_noise_multiplier)?;
+                let width = plan.network(self.inputs).map_err(|_| RegressionError::Numbers)?.width();
+                let geometry = Geometry::Ball { radius: plan.clip };
+                let what = "clipped sites of the network in centred coordinates";
+                Some((sums(what, width, geometry, plan.noise_multiplier, plan.steps)?, check))
             }
             None => None,
         };
@@ -272,11 +336,10 @@ impl RegressionPlan {
                 sums("histogram of residuals", BINS, geometry, noise_multiplier, 1)?
             }
             ResidualsPlan::Squares { noise_multiplier } => {
-                let geometry = Geometry::Box { lower: vec![0.0], upper: vec![1.0] };
-                sums("squared residuals", 1, geometry, noise_multiplier, 1)?
+                sums("squared residuals", 1, unit(1), noise_multiplier, 1)?
             }
         };
-        Ok((plan, Releases { rounds, features, residuals }))
+        Ok((plan, Releases { rounds, refinement, residuals }))
     }
 
     /// What it costs.
@@ -334,12 +397,13 @@ impl RegressionPlan {
             let released = wall.sum(*id, &Moments { frame: &frame, radius })?;
             frame = frame.update(&released, radius, records);
         }
-        let mut predictor = Predictor { frame, features: None };
+        let mut predictor = Predictor { frame, refined: None };
         let mut variance = predictor.frame.residual_variance;
         let mut learnt =
             Learnt { variance: predictor.frame.mean_uncertainty(), freedom: self.inputs as f64 + 1.0 };
-        if let (Some(plan), Some((pulls, check))) = (&self.features, releases.features) {
-            let (refined, more) = self.refine(&predictor, plan, &mut wall, pulls)?;
+        if let (Some(plan), Some((sums, check))) = (&self.refinement, releases.refinement) {
+            let (refined, more) = self.refine(&predictor.frame, plan, &mut wall, sums)?;
+            let refined = Predictor { frame: predictor.frame.clone(), refined: Some(refined) };
             let cap = 4.0 * variance;
             let released = wall.sum(check, &Losses { predictors: [&predictor, &refined], cap })?;
             if released.values[1] < released.values[0] {
@@ -365,36 +429,45 @@ impl RegressionPlan {
         Ok((posterior.calibrated(residuals, freedom), wall.finish(0)?))
     }
 
-    /// The prediction with features.
+    /// What to add to the linear prediction.
     fn refine(
         &self,
-        linear: &Predictor,
-        plan: &FeaturesPlan,
+        frame: &Frame,
+        plan: &RefinementPlan,
         wall: &mut Wall,
-        pulls: SumId,
-    ) -> Result<(Predictor, Learnt), RegressionError> {
-        let frame = &linear.frame;
+        sums: SumId,
+    ) -> Result<(Refined, Learnt), RegressionError> {
         let records = self.records as f64;
-        let clip = plan.clip * frame.residual_variance.sqrt();
-        let mut features = Features::new(frame, plan.frequencies, plan.length_scale, plan.seed);
-        let mut refinement = Refinement::new(frame, &features, records, plan.inflation);
-        for step in 1..=plan.steps {
-            let mut released = wall.sum(pulls, &Pulls { frame, features: &features, clip })?;
-            released.values.iter_mut().for_each(|value| *value *= clip);
-            // Later steps were made nearer to the solution, where less depends on the public precision.
-            let weight = (step as f64).sqrt();
-            refinement.step(&mut features, &released.values, (clip * released.noise_sd[0]).powi(2), weight);
+        match plan {
+            RefinementPlan::Features(plan) => {
+                let clip = plan.clip * frame.residual_variance.sqrt();
+                let mut features = Features::new(frame, plan.frequencies, plan.length_scale, plan.seed);
+                let mut refinement = Refinement::new(frame, &features, records, plan.inflation);
+                for step in 1..=plan.steps {
+                    let mut released = wall.sum(sums, &Pulls { frame, features: &features, clip })?;
+                    released.values.iter_mut().for_each(|value| *value *= clip);
+                    let variance = (clip * released.noise_sd[0]).powi(2);
+                    // Later steps were made nearer to the solution, where less depends on the public precision.
+                    refinement.step(&mut features, &released.values, variance, (step as f64).sqrt());
+                }
+                let learnt = refinement.finish(&mut features, records, plan.seed);
+                Ok((Refined::Features(features), learnt))
+            }
+            RefinementPlan::Network(plan) => {
+                let network = plan.network(self.inputs).map_err(|_| RegressionError::Numbers)?;
+                let weights = plan.fit(&network, frame, wall, sums, self.records)?;
+                let learnt = Learnt { variance: weights.mean_variance(frame), freedom: 0.0 };
+                Ok((Refined::Network(weights), learnt))
+            }
         }
-        let learnt = refinement.finish(&mut features, records, plan.seed);
-        Ok((Predictor { frame: frame.clone(), features: Some(features) }, learnt))
     }
 }
 
 /// The names of the planned sums.
 struct Releases {
     rounds: Vec<SumId>,
-    /// Pulls, and the comparison.
-    features: Option<(SumId, SumId)>,
+    /// Pulls or sites, and the comparison.
+    refinement: Option<(SumId, SumId)>,
     residuals: SumId,
 }
 
