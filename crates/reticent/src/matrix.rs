@@ -3,6 +3,8 @@
 //! All loops are plain: models have a handful of dimensions, where these are faster than a linear-algebra library, and
 //! faster still where the compiler knows the size.
 
+use reticent_noise::with_wide_vectors;
+
 /// The Cholesky factor of a symmetric matrix (the lower triangle is read), or `false` if it is not positive definite.
 ///
 /// `l` gets the lower triangle of the factor, with the *reciprocals* of its diagonal, as all that is done with it would
@@ -27,6 +29,42 @@ pub fn cholesky(a: &[f64], size: usize, l: &mut [f64]) -> bool {
         }
     }
     true
+}
+
+/// The same for large matrices: sums are in lanes.
+#[must_use]
+pub fn wide_cholesky(a: &[f64], size: usize, l: &mut [f64]) -> bool {
+    let mut positive = true;
+    with_wide_vectors(
+        #[inline(always)]
+        || {
+            for i in 0..size {
+                let (above, row) = l.split_at_mut(i * size);
+                for j in 0..i {
+                    let other = &above[j * size..][..=j];
+                    row[j] = (a[i * size + j] - wide_dot(&row[..j], &other[..j])) * other[j];
+                }
+                let rest = a[i * size + i] - wide_dot(&row[..i], &row[..i]);
+                positive &= rest > 0.0 && rest < f64::INFINITY;
+                row[i] = 1.0 / rest.sqrt();
+            }
+        },
+    );
+    positive
+}
+
+/// A product in lanes, so that the compiler need not keep the order of additions.
+#[inline(always)]
+pub(crate) fn wide_dot(a: &[f64], b: &[f64]) -> f64 {
+    const LANES: usize = 8;
+    let mut lanes = [0.0; LANES];
+    let (a, b) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
+    for (a, b) in a.0.iter().zip(b.0) {
+        for l in 0..LANES {
+            lanes[l] += a[l] * b[l];
+        }
+    }
+    lanes.iter().sum::<f64>() + a.1.iter().zip(b.1).map(|(a, b)| a * b).sum::<f64>()
 }
 
 /// The product of a factor and a vector, $Lx$.
@@ -368,6 +406,19 @@ mod tests {
             assert!(eigen(&a, size).0.iter().all(|&x| x >= direct - 1e-12));
         }
         assert_eq!(least_circle(&[f64::NAN, 0.0, 1.0], 2), f64::NEG_INFINITY);
+    }
+
+    #[test]
+    fn wide_factors_are_factors() {
+        for size in [1, 7, 8, 33] {
+            let mut a = example(size);
+            (0..size).for_each(|k| a[k * (size + 1)] += size as f64);
+            let (mut narrow, mut wide) = (vec![0.0; size * size], vec![0.0; size * size]);
+            assert!(cholesky(&a, size, &mut narrow) && wide_cholesky(&a, size, &mut wide));
+            assert!(narrow.iter().zip(&wide).all(|(a, b)| (a - b).abs() < 1e-12));
+            a[size * size - 1] = -1.0;
+            assert!(!wide_cholesky(&a, size, &mut wide));
+        }
     }
 
     #[test]

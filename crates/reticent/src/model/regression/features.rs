@@ -92,26 +92,12 @@ impl Features {
             #[inline(always)]
             || {
                 for draw in self.draws.chunks_exact(features.len()) {
-                    sum += wide_dot(draw, features).powi(2);
+                    sum += matrix::wide_dot(draw, features).powi(2);
                 }
             },
         );
         sum
     }
-}
-
-/// A product in lanes, so that the compiler need not keep the order of additions.
-#[inline(always)]
-fn wide_dot(a: &[f64], b: &[f64]) -> f64 {
-    const LANES: usize = 8;
-    let mut lanes = [0.0; LANES];
-    let (a, b) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
-    for (a, b) in a.0.iter().zip(b.0) {
-        for l in 0..LANES {
-            lanes[l] += a[l] * b[l];
-        }
-    }
-    lanes.iter().sum::<f64>() + dot(a.1, b.1)
 }
 
 /// Frequencies of the squared exponential covariance, orthogonal in groups, which makes their sums vary less.
@@ -261,7 +247,7 @@ impl Refinement {
         // Rounding can only spoil this if the noise is tiny beside the square of the precision.
         loop {
             (0..self.count).for_each(|i| k[i * (self.count + 1)] += ridge);
-            if matrix::cholesky(&k, self.count, &mut factor) {
+            if matrix::wide_cholesky(&k, self.count, &mut factor) {
                 return factor;
             }
             ridge *= 10.0;
@@ -293,7 +279,7 @@ impl Refinement {
             let trace: f64 = (0..count).map(|k| covariance[k * (count + 1)]).sum();
             learnt.freedom += (count as f64 - trace / self.signal).max(0.0);
             // Rounding may leave a covariance that is no longer one.
-            while !matrix::cholesky(&covariance, count, &mut factor) {
+            while !matrix::wide_cholesky(&covariance, count, &mut factor) {
                 (0..count).for_each(|k| covariance[k * (count + 1)] += 1e-6 * self.signal);
             }
             let scale = (DRAWS as f64).sqrt().recip();

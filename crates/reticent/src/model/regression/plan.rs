@@ -130,12 +130,12 @@ const RESIDUALS_SHARE: f64 = 0.03;
 /// The error in the probability of a quantile that a histogram may have.
 const COVERAGE_ERROR: f64 = 0.01;
 /// One frequency for so many records, between these.
-const RECORDS_EACH: usize = 16;
-const FREQUENCIES: (usize, usize) = (16, 400);
+const RECORDS_EACH: usize = 12;
+const FREQUENCIES: (usize, usize) = (16, 600);
 /// A budget, as a signal to noise ratio, with the steps and the clip that are good for a network then.
 const NETWORK: (f64, f64, f64) = (0.27, 100.0, 1.5);
 /// What features must promise, as they may explain less than half.
-const WORTHWHILE: f64 = 0.2;
+const WORTHWHILE: f64 = 0.3;
 /// Frequencies that are enough to say what to expect.
 const EXPECT_WITH: usize = 100;
 
