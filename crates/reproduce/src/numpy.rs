@@ -89,6 +89,26 @@ impl RandomState {
         };
         weights.iter().map(below).take_while(|&is_below| is_below).count()
     }
+
+    /// `permutation(n)`: `shuffle` of `0..n`, from the end; at most $2^{32}$ of them.
+    pub fn permutation(&mut self, n: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..n).collect();
+        for last in (1..n).rev() {
+            order.swap(last, self.at_most(last as u32) as usize);
+        }
+        order
+    }
+
+    /// A word cut to as many bits as `most` has, drawn again until it is not more.
+    fn at_most(&mut self, most: u32) -> u32 {
+        let mask = u32::MAX >> most.leading_zeros();
+        loop {
+            let value = self.next_u32() & mask;
+            if value <= most {
+                return value;
+            }
+        }
+    }
 }
 
 #[cfg(test)]
