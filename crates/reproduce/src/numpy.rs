@@ -157,4 +157,10 @@ mod tests {
         let drawn: Vec<usize> = (0..12).map(|_| rng.choice(&[0.2, 0.3, 0.5])).collect();
         assert_eq!(drawn, [0, 2, 1, 2, 2, 2, 2, 0, 1, 1, 2, 2]);
     }
+
+    #[test]
+    fn permutations_equal_numpy() {
+        assert_eq!(RandomState::new(1).permutation(10), [2, 9, 6, 4, 0, 3, 1, 7, 8, 5]);
+        assert_eq!(RandomState::new(0).permutation(10), [2, 8, 4, 9, 1, 6, 7, 3, 0, 5]);
+    }
 }

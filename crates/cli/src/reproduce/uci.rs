@@ -129,13 +129,29 @@ pub(super) fn table(args: &Args, number: Number) -> Result<String, Failure> {
     if args.json {
         return Ok(output::json(&document));
     }
-    let mut text = introduction + "\n";
+    let mut text = wrapped(&introduction);
     for measure in [first, Measure::Coverage] {
         let table = report.table(measure).map_err(UciError::from)?;
         text += &format!("\n{}\n\n{}", measure.title(), table.to_text());
     }
     let folder = args.out.display();
-    Ok(format!("{text}\n{NOTE}\n\nwritten: {name}.csv, {name}.json and {name}.html in {folder}\n"))
+    let note = wrapped(NOTE);
+    Ok(format!("{text}\n{note}\nwritten: {name}.csv, {name}.json and {name}.html in {folder}\n"))
+}
+
+/// Lines of at most 110 characters, the last with its end.
+fn wrapped(text: &str) -> String {
+    let (mut lines, mut length) = (String::new(), 0);
+    for word in text.split_whitespace() {
+        if length > 0 {
+            let fits = length + 1 + word.chars().count() <= 110;
+            lines.push(if fits { ' ' } else { '\n' });
+            length = if fits { length + 1 } else { 0 };
+        }
+        lines.push_str(word);
+        length += word.chars().count();
+    }
+    lines + "\n"
 }
 
 fn introduction(args: &Args, experiment: &Experiment) -> String {

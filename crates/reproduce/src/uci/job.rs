@@ -188,7 +188,7 @@ impl Experiment {
     #[must_use]
     pub fn job(&self, set: Set, method: Method, budget: Option<Budget>, split: usize) -> Job {
         let network = method.has_network();
-        let dp_sgd = budget.filter(|_| method == Method::DpSgd).map(|budget| Peer::of(set, &budget));
+        let dp_sgd = (method == Method::DpSgd).then(|| Peer::of(set));
         Job {
             set,
             method,

@@ -40,7 +40,7 @@ fn experiment(methods: &[Method], passes: usize) -> Experiment {
 #[test]
 fn every_method_learns_something() {
     let folder = folder(2000);
-    let experiment = experiment(&Method::ALL, 10);
+    let experiment = Experiment { splits: 1, ..experiment(&Method::ALL, 10) };
     let mut store = Store::open(&folder.path().join("results.jsonl")).unwrap();
     run(&experiment.jobs(), folder.path(), &mut store, |_, _| ()).unwrap();
     for job in experiment.jobs() {
