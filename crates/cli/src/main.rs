@@ -34,7 +34,7 @@ enum Command {
     Ledger(ledger::Args),
     /// What a private fit would release, cost and achieve, before any record is read.
     Plan(plan::Args),
-    /// Published experiments again, on simulated data.
+    /// Published experiments again, on simulated or public data.
     Reproduce(reproduce::Args),
     /// Price a real release, by every accountant, and print the receipt.
     Demo,

@@ -2,7 +2,8 @@
 //!
 //! Four nouns: a [`Mixture`](mixture::Mixture) is a data set with the model behind it; its [`truth`] is the exact or
 //! sampled posterior of the component means, as [`Moments`](metrics::Moments); the [`metrics`]
-//! say how far a fit is from the truth; a [`Table`](table::Table) and a [`figure`] show the result.
+//! say how far a fit is from the truth; a [`Table`](table::Table) and a [`figure`] show the result. [`uci`] is about regressions on
+//! public data sets.
 //!
 //! ```
 //! use reticent_reproduce::{metrics, mixture, truth};
@@ -14,7 +15,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Everything here sees the records in the clear. It is for simulated data and for measuring, not for release.
+//! Everything here sees the records in the clear. It is for simulated or public data and for measuring, not for release.
 
 mod cholesky;
 pub mod coverage;
@@ -27,3 +28,5 @@ pub mod numpy;
 pub mod table;
 pub mod table1;
 pub mod truth;
+pub mod uci;
+pub mod year;

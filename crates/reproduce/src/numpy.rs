@@ -89,6 +89,26 @@ impl RandomState {
         };
         weights.iter().map(below).take_while(|&is_below| is_below).count()
     }
+
+    /// `permutation(n)`: `shuffle` of `0..n`, from the end; at most $2^{32}$ of them.
+    pub fn permutation(&mut self, n: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..n).collect();
+        for last in (1..n).rev() {
+            order.swap(last, self.at_most(last as u32) as usize);
+        }
+        order
+    }
+
+    /// A word cut to as many bits as `most` has, drawn again until it is not more.
+    fn at_most(&mut self, most: u32) -> u32 {
+        let mask = u32::MAX >> most.leading_zeros();
+        loop {
+            let value = self.next_u32() & mask;
+            if value <= most {
+                return value;
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -136,5 +156,11 @@ mod tests {
         let mut rng = RandomState::new(7);
         let drawn: Vec<usize> = (0..12).map(|_| rng.choice(&[0.2, 0.3, 0.5])).collect();
         assert_eq!(drawn, [0, 2, 1, 2, 2, 2, 2, 0, 1, 1, 2, 2]);
+    }
+
+    #[test]
+    fn permutations_equal_numpy() {
+        assert_eq!(RandomState::new(1).permutation(10), [2, 9, 6, 4, 0, 3, 1, 7, 8, 5]);
+        assert_eq!(RandomState::new(0).permutation(10), [2, 8, 4, 9, 1, 6, 7, 3, 0, 5]);
     }
 }

@@ -13,7 +13,7 @@ use reticent::wall::{
     Geometry, NoiseError, NoiseSource, Plan, PlanError, Records, Sampler, Sums, Wall, WallError,
 };
 use reticent_accounting::{Event, calibrate};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use thiserror::Error;
 
@@ -132,8 +132,22 @@ pub struct Outcome {
     pub projections: Option<u64>,
 }
 
-fn number_or_word<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn number_or_word<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     if number.is_finite() { serializer.serialize_f64(*number) } else { serializer.collect_str(number) }
+}
+
+/// The inverse of [`number_or_word`].
+pub(crate) fn number_of_word<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Either {
+        Number(f64),
+        Word(String),
+    }
+    match Either::deserialize(deserializer)? {
+        Either::Number(number) => Ok(number),
+        Either::Word(word) => word.parse().map_err(serde::de::Error::custom),
+    }
 }
 
 /// The figures of an outcome, as they are called in files.
@@ -177,6 +191,8 @@ pub enum ReproduceError {
     Privacy(#[from] PrivacyError),
     #[error(transparent)]
     Accounting(#[from] reticent_accounting::Error),
+    #[error(transparent)]
+    Network(#[from] reticent::model::network::NetworkError),
     #[error("the fit is no density")]
     Improper,
 }

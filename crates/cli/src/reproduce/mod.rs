@@ -1,11 +1,13 @@
 //! `reticent reproduce`
 //!
-//! Everything here is about simulated data: it shows what methods do, and protects nobody.
+//! Everything here is about simulated or public data: it shows what methods do, and protects nobody.
 
 mod coverage;
 mod fig1;
 mod memory;
 mod table1;
+mod uci;
+mod year;
 
 use std::path::Path;
 
@@ -14,7 +16,7 @@ use reticent_reproduce::table1::ReproduceError;
 
 use crate::output::{Failure, json, write};
 
-/// Published experiments again, on simulated data.
+/// Published experiments again, on simulated or public data.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -27,6 +29,12 @@ enum Experiment {
     Table1(table1::Args),
     /// The posteriors of one data set as a picture, with a page around it.
     Fig1(fig1::Args),
+    /// Root mean squared errors of regressions on five data sets, with and without privacy.
+    Table2(uci::Args),
+    /// Log-likelihoods of the same.
+    Table3(uci::Args),
+    /// How long DP-SEP takes at the size of the Year data set, and how much memory.
+    Year(year::Args),
     /// How often private regions hold the truth.
     Coverage(coverage::Args),
     /// How much memory SEP and EP need as records grow (only on Linux).
@@ -40,6 +48,9 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     match &args.experiment {
         Experiment::Table1(args) => table1::run(args),
         Experiment::Fig1(args) => fig1::run(args),
+        Experiment::Table2(args) => uci::table(args, uci::Number::Two),
+        Experiment::Table3(args) => uci::table(args, uci::Number::Three),
+        Experiment::Year(args) => year::run(args),
         Experiment::Coverage(args) => coverage::run(args),
         Experiment::Memory(args) => memory::run(args),
         Experiment::MemoryOf(args) => memory::one(args),

@@ -4,6 +4,7 @@ mod account;
 mod ledger;
 mod plan;
 mod reproduce;
+mod uci;
 
 use std::process::{Command, Output, Stdio};
 

@@ -94,7 +94,7 @@ fn wrong_options_are_one_sentence_and_a_hint() {
     for experiment in ["table1", "fig1", "coverage"] {
         refused(&format!("reproduce {experiment} --out {}", file.path().display()), "cannot be written");
     }
-    for arguments in ["reproduce table2", "reproduce table1 --truth guess", "reproduce table1 --sets many"] {
+    for arguments in ["reproduce table4", "reproduce table1 --truth guess", "reproduce table1 --sets many"] {
         assert_eq!(reticent(arguments).status.code(), Some(2), "{arguments}");
     }
 }

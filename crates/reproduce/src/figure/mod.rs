@@ -18,6 +18,7 @@ use thiserror::Error;
 use closeup::Closeup;
 pub use lines::{Series, log_log};
 pub use page::html;
+pub(crate) use page::{html_table, page};
 use view::View;
 
 use crate::cholesky::{cholesky, log_determinant, solve_lower};
@@ -228,7 +229,7 @@ fn legend(components: usize, with_noise: bool, half: f64, width: f64) -> (String
     (legend, y + 0.75 * LEGEND_ROW)
 }
 
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
