@@ -30,6 +30,9 @@ pub struct Figures {
 /// Passes of variational inference for each of the others.
 const VARIATIONAL_PASSES: usize = 5;
 
+/// Hidden units of private networks, on every set: fewer than without privacy, since each weight has its noise.
+const PRIVATE_UNITS: usize = 40;
+
 /// What a fit says of a target.
 struct Said {
     mean: f64,
@@ -94,7 +97,7 @@ fn fit(values: Vec<f64>, records: usize, inputs: usize, job: &Job) -> Result<Pre
             let posterior = Backpropagation { hidden, passes, seed }.fit(job.method, values, inputs)?;
             gaussian(move |x| posterior.predict(x))
         }
-        Method::Regression | Method::Linear => regression(values, records, inputs, job)?,
+        Method::DpSep | Method::Regression | Method::Linear => regression(values, records, inputs, job)?,
         Method::DpSgd => dp_sgd(values, records, inputs, job)?,
         Method::Middle => Box::new(|_, target: f64| Said {
             mean: 0.0,
@@ -112,8 +115,11 @@ fn privacy(job: &Job) -> Result<Privacy, UciError> {
 
 fn regression(values: Vec<f64>, records: usize, inputs: usize, job: &Job) -> Result<Predictor, UciError> {
     let privacy = privacy(job)?;
-    let plan = if job.method == Method::Linear { RegressionPlan::linear } else { RegressionPlan::new };
-    let plan = plan(inputs, records, &privacy)?;
+    let plan = match job.method {
+        Method::DpSep => RegressionPlan::network(inputs, &[PRIVATE_UNITS], records, &privacy)?,
+        Method::Linear => RegressionPlan::linear(inputs, records, &privacy)?,
+        _ => RegressionPlan::new(inputs, records, &privacy)?,
+    };
     let (rows, source) = (Records::new(values, inputs + 1)?, NoiseSource::from_os()?);
     let (posterior, _) = plan.fit(rows, source, &privacy, Box::new(Unlimited))?;
     Ok(Box::new(move |x, target| {

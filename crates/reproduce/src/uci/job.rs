@@ -22,6 +22,8 @@ pub enum Method {
     SepClipped,
     /// Private regression: a linear part and random features.
     Regression,
+    /// Private networks: a linear part, and probabilistic backpropagation by DP-SEP.
+    DpSep,
     /// The linear part alone.
     Linear,
     /// The peer: a network by DP-SGD, its settings chosen by the test error.
@@ -32,12 +34,13 @@ pub enum Method {
 
 impl Method {
     /// All of them, in the order of the table.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Vi,
         Self::Adf,
         Self::Ep,
         Self::Sep,
         Self::SepClipped,
+        Self::DpSep,
         Self::Regression,
         Self::Linear,
         Self::DpSgd,
@@ -54,6 +57,7 @@ impl Method {
             Self::Sep => "sep",
             Self::SepClipped => "sep-clipped",
             Self::Regression => "regression",
+            Self::DpSep => "dp-sep",
             Self::Linear => "linear",
             Self::DpSgd => "dp-sgd",
             Self::Middle => "middle",
@@ -70,6 +74,7 @@ impl Method {
             Self::Sep => "SEP",
             Self::SepClipped => "SEP, really clipped",
             Self::Regression => "private regression",
+            Self::DpSep => "DP-SEP",
             Self::Linear => "private linear",
             Self::DpSgd => "DP-SGD",
             Self::Middle => "middle of the bounds",
@@ -79,7 +84,7 @@ impl Method {
     /// Whether it spends a budget.
     #[must_use]
     pub fn is_private(self) -> bool {
-        matches!(self, Self::Regression | Self::Linear | Self::DpSgd)
+        matches!(self, Self::DpSep | Self::Regression | Self::Linear | Self::DpSgd)
     }
 
     /// Whether it makes passes over the records with a network of a given size.
