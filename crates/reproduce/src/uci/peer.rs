@@ -1,7 +1,7 @@
 //! The settings of DP-SGD on each set.
 //!
-//! They may be chosen by the test error, which no private method could do: that is generous to the peer. Those of kin8nm, power and naval were
-//! the best of random searches on two splits at an epsilon of 1, add/remove; those of wine and protein were not searched for.
+//! They were chosen by the test error on two or three splits at an epsilon of 1, add/remove, which no private method could do: that is
+//! generous to the peer. Between 9 and 38 settings were tried on each set, by random search and by hand.
 
 use super::Set;
 use reticent::baseline::{DpSgd, Optimiser};
@@ -33,28 +33,20 @@ struct Row {
 
 const KIN8NM: Row = Row {
     hidden: 50,
-    batch: 500,
-    steps: 400,
-    clip: 0.1,
-    learning_rate: 0.6,
+    batch: 400,
+    steps: 600,
+    clip: 0.2,
+    learning_rate: 0.3,
     momentum: 0.9,
     average: false,
-    input_scale: 1.0,
-    target_scale: 2.0,
+    input_scale: 1.7,
+    target_scale: 2.7,
 };
-const POWER: Row = Row {
-    hidden: 100,
-    batch: 2000,
-    steps: 800,
-    learning_rate: 0.3,
-    average: true,
-    target_scale: 1.0,
-    ..KIN8NM
-};
-const NAVAL: Row = Row { clip: 1.0, learning_rate: 0.06, target_scale: 2.0, ..POWER };
-const PROTEIN: Row = Row { hidden: 50, batch: 4000, ..POWER };
+const POWER: Row = Row { batch: 1000, input_scale: 3.0, target_scale: 3.0, ..KIN8NM };
+const NAVAL: Row = Row { batch: 256, steps: 1000, clip: 0.5, learning_rate: 0.1, ..KIN8NM };
+const PROTEIN: Row = Row { average: true, target_scale: 2.0, ..POWER };
 const WINE: Row =
-    Row { hidden: 20, steps: 100, clip: 0.3, learning_rate: 0.1, average: true, input_scale: 2.0, ..KIN8NM };
+    Row { hidden: 20, steps: 300, learning_rate: 0.1, average: true, target_scale: 2.0, ..KIN8NM };
 
 impl Peer {
     /// That of a set, at every budget.

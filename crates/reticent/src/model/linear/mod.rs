@@ -37,12 +37,10 @@
 
 mod logistic;
 mod predict;
-mod private;
 mod site;
 
 pub use super::prediction::Prediction;
 pub use predict::LinearPosterior;
-pub use private::{LinearFitError, LinearPlan};
 pub use site::LinearCavity;
 
 use crate::engine::{Block, Simulate, SiteModel};
