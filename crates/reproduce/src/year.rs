@@ -116,11 +116,11 @@ pub fn measure(records: usize, steps: u64, progress: impl Fn(usize)) -> Result<M
 /// Inputs between -1 and 1, and a target that depends on two of them.
 fn values(records: usize) -> Vec<f64> {
     let mut rng = SmallRng::seed_from_u64(1);
-    let mut values = Vec::with_capacity(records * (INPUTS + 1));
+    let mut values: Vec<f64> = Vec::with_capacity(records * (INPUTS + 1));
     for _ in 0..records {
         let first = values.len();
         values.extend((0..INPUTS).map(|_| rng.random_range(-1.0..1.0)));
-        let target: f64 = (values[first] as f64).abs() - values[first + 1];
+        let target = values[first].abs() - values[first + 1];
         values.push((target / 2.0).clamp(-1.0, 1.0));
     }
     values

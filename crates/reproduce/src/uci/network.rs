@@ -77,7 +77,7 @@ impl Backpropagation {
         let width = model.inputs() + 1;
         let mut state = Ep::new(model, values, width, start);
         for order in self.orders(values.len() / width) {
-            state.pass(model, values, order.into_iter(), EP_STEP);
+            state.pass(model, values, order, EP_STEP);
             model.refine_prior(&state.natural(model));
         }
         state.fit(model)
@@ -89,7 +89,7 @@ impl Backpropagation {
             model.prior().iter().zip(likelihood).map(|(p, l)| p + l).collect()
         };
         for order in self.orders(values.len() / width) {
-            adf_pass(model, values, width, order.into_iter(), &mut likelihood);
+            adf_pass(model, values, width, order, &mut likelihood);
             model.refine_prior(&natural(model, &likelihood));
         }
         Fit { natural: natural(model, &likelihood), noise: Noise::none(model.blocks()), projections: 0 }

@@ -232,6 +232,7 @@ mod tests {
     use std::path::PathBuf;
 
     /// Where the data sets may be; tests that need them say so when they are not there.
+    #[allow(clippy::print_stderr, reason = "a test says when it skips")]
     fn folder() -> Option<PathBuf> {
         let folder = std::env::var_os("RETICENT_DATA").map_or_else(
             || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),

@@ -83,7 +83,7 @@ fn what_is_done_is_not_done_again() {
     assert_eq!(done(&mut Store::open(&file).unwrap()), 0);
 
     // Another budget is another job.
-    let mut other = experiment.clone();
+    let mut other = experiment;
     other.budgets[0].epsilon = 2.0;
     let missing = other.jobs().iter().filter(|job| store.find(job).is_none()).count();
     assert_eq!(missing, 2);
