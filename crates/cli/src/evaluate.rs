@@ -42,7 +42,8 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
 
 /// A score for people.
 pub(crate) fn describe(score: &Score, schema: &Schema) -> String {
-    let unit = schema.target().and_then(|target| target.unit()).map_or(String::new(), |unit| format!(" {unit}"));
+    let unit =
+        schema.target().and_then(|target| target.unit()).map_or(String::new(), |unit| format!(" {unit}"));
     let mut rows = vec![vec!["test records".to_owned(), score.records.to_string()]];
     let mut row = |name: &str, value: String| rows.push(vec![name.to_owned(), value]);
     if let Some(rmse) = score.rmse {

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
 
 use reticent::budget::{Adjacency, Ledger, Privacy, Unlimited};
 use reticent::receipt::Receipt;
@@ -16,7 +15,7 @@ use serde_json::{Value, json};
 use crate::event::Neighbours;
 use crate::opened::{Opened, score};
 use crate::output::{self, Failure};
-use crate::watched::{Watched, interrupts};
+use crate::watched::{self, Watched};
 use crate::{data, evaluate, ledger};
 
 /// Fit a model to private records, and write a posterior that may be published.
@@ -115,7 +114,9 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
         (true, _) => String::new(),
         (false, true) => {
             let out = args.out.display().to_string();
-            output::json(&json!({ "model": model.name(), "out": out, "receipt": receipt_json, "score": score }))
+            output::json(
+                &json!({ "model": model.name(), "out": out, "receipt": receipt_json, "score": score }),
+            )
         }
         (false, false) => describe(args, model, &schema, &receipt, score.as_ref()),
     })
@@ -185,8 +186,9 @@ pub(crate) fn settings(given: &[String]) -> Result<BTreeMap<String, f64>, Failur
         let (name, value) = text.split_once('=')?;
         Some((name.to_owned(), value.parse().ok()?))
     };
-    let wrong =
-        |text: &String| Failure::usage(format!("--set {text:?} is not NAME=NUMBER"), "such as --set components=3");
+    let wrong = |text: &String| {
+        Failure::usage(format!("--set {text:?} is not NAME=NUMBER"), "such as --set components=3")
+    };
     given.iter().map(|text| parse(text).ok_or_else(|| wrong(text))).collect()
 }
 
@@ -247,11 +249,11 @@ fn fitted(
         }
         _ => Box::new(Unlimited),
     };
-    let stop = interrupts();
-    let watched = Box::new(Watched::new(inner, args.quiet, stop.clone()));
+    watched::listen();
+    let watched = Box::new(Watched::new(inner, args.quiet));
     let noise = NoiseSource::from_os().map_err(|error| Failure::failed(error.to_string(), None))?;
     planned.fit(records, noise, privacy, watched).map_err(|error| {
-        if stop.load(Ordering::Relaxed) {
+        if watched::was_stopped() {
             let kept = match (privacy, &args.ledger) {
                 (None, _) => "nothing was charged",
                 (Some(_), Some(_)) => "what was reserved stays charged in the ledger",

@@ -90,6 +90,7 @@ Example:
 pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     match &args.action {
         Action::Init { file, data_set, epsilon, delta, adjacency, schema, json } => {
+            reticent::budget::Privacy::new(*epsilon, *delta, adjacency.adjacency())?;
             let fingerprint = schema.as_deref().map_or(Ok(NO_SCHEMA.to_owned()), schema_fingerprint)?;
             let mut ledger = if file.exists() { Ledger::open(file)? } else { Ledger::create(file)? };
             let cap = Amount::new(*epsilon, *delta);

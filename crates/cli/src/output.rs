@@ -13,7 +13,7 @@ pub(crate) struct Failure {
     pub(crate) message: String,
     pub(crate) hint: Option<String>,
     /// The exit code: 1 for what failed, 2 for bad usage.
-    code: u8,
+    pub(crate) code: u8,
 }
 
 impl Failure {

@@ -10,7 +10,8 @@ use crate::opened::Opened;
 use crate::output::{self, Failure};
 
 /// Quantiles of a prediction, and what their columns are called.
-const QUANTILES: [(f64, &str); 5] = [(0.05, "q05"), (0.25, "q25"), (0.5, "q50"), (0.75, "q75"), (0.95, "q95")];
+const QUANTILES: [(f64, &str); 5] =
+    [(0.05, "q05"), (0.25, "q25"), (0.5, "q50"), (0.75, "q75"), (0.95, "q95")];
 
 /// Predict the targets of records, with their uncertainty.
 #[derive(clap::Args)]

@@ -1,6 +1,5 @@
 //! A run that somebody watches, and may stop with Ctrl-C between two releases.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use reticent::budget::{Ledger, LedgerError, Request, Spent, Ticket};
@@ -11,22 +10,51 @@ use crate::progress::Steps;
 pub(crate) struct Watched {
     ledger: Box<dyn Ledger>,
     steps: Steps,
-    stop: Arc<AtomicBool>,
 }
 
-/// Whether Ctrl-C was pressed. The second time it ends the program at once.
-pub(crate) fn interrupts() -> Arc<AtomicBool> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let signal = signal_hook::consts::SIGINT;
-    // Without these, Ctrl-C ends the program as it always does; the ledger is right then too.
-    let _ = signal_hook::flag::register_conditional_shutdown(signal, 130, stop.clone());
-    let _ = signal_hook::flag::register(signal, stop.clone());
-    stop
+/// Set by Ctrl-C.
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// From now on Ctrl-C asks the run to stop. The second time it ends the program as it always does; the ledger is right then too.
+pub(crate) fn listen() {
+    #[cfg(unix)]
+    interrupt::listen();
+}
+
+/// Whether Ctrl-C was pressed.
+pub(crate) fn was_stopped() -> bool {
+    STOP.load(Ordering::Relaxed)
+}
+
+#[cfg(unix)]
+mod interrupt {
+    use super::{Ordering, STOP};
+
+    const INTERRUPT: i32 = 2;
+    /// What a signal does unless it was told otherwise.
+    const USUAL: usize = 0;
+
+    unsafe extern "C" {
+        fn signal(number: i32, handler: usize) -> usize;
+    }
+
+    /// Only does what a signal handler may: it stores a flag and restores the usual handler.
+    extern "C" fn stop(number: i32) {
+        STOP.store(true, Ordering::Relaxed);
+        // SAFETY: `signal` may be called in a handler (POSIX lists it as async-signal-safe), with a handler that it knows.
+        unsafe { signal(number, USUAL) };
+    }
+
+    pub(super) fn listen() {
+        let handler: extern "C" fn(i32) = stop;
+        // SAFETY: the handler has the type that `signal` wants, lives as long as the program, and is async-signal-safe.
+        unsafe { signal(INTERRUPT, handler as usize) };
+    }
 }
 
 impl Watched {
-    pub(crate) fn new(ledger: Box<dyn Ledger>, quiet: bool, stop: Arc<AtomicBool>) -> Self {
-        Self { ledger, steps: Steps::new(quiet), stop }
+    pub(crate) fn new(ledger: Box<dyn Ledger>, quiet: bool) -> Self {
+        Self { ledger, steps: Steps::new(quiet) }
     }
 }
 
@@ -44,7 +72,7 @@ impl Ledger for Watched {
     }
 
     fn release(&mut self, what: &str, step: u64, planned: u64) -> Result<(), LedgerError> {
-        if self.stop.load(Ordering::Relaxed) {
+        if was_stopped() {
             return Err(LedgerError::Refused("stopped".to_owned()));
         }
         self.steps.show(what, step, planned);

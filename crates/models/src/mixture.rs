@@ -2,14 +2,18 @@
 
 use reticent::budget::{Cost, Ledger, Privacy};
 use reticent::family::Covariance;
-use reticent::model::mixture::{Component, Mixture, MixturePlan, MixturePosterior, NoiseVariance, StartPlan, Weights};
+use reticent::model::mixture::{
+    Component, Mixture, MixturePlan, MixturePosterior, NoiseVariance, StartPlan, Weights,
+};
 use reticent::receipt::Receipt;
 use reticent::wall::{NoiseSource, Records, WallError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::model::{parse, settle};
-use crate::{Facts, Fitted, Model, ModelError, Outline, Planned, Point, Predicted, Release, Saved, Setting, Target};
+use crate::{
+    Facts, Fitted, Model, ModelError, Outline, Planned, Point, Predicted, Release, Saved, Setting, Target,
+};
 
 pub(crate) struct Mixtures;
 
