@@ -90,6 +90,7 @@ Example:
 pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     match &args.action {
         Action::Init { file, data_set, epsilon, delta, adjacency, schema, json } => {
+            reticent::budget::Privacy::new(*epsilon, *delta, adjacency.adjacency())?;
             let fingerprint = schema.as_deref().map_or(Ok(NO_SCHEMA.to_owned()), schema_fingerprint)?;
             let mut ledger = if file.exists() { Ledger::open(file)? } else { Ledger::create(file)? };
             let cap = Amount::new(*epsilon, *delta);
@@ -151,13 +152,13 @@ fn history(charges: &[Charge]) -> String {
 }
 
 /// What stands in for the fingerprint of a data set that was added without a schema.
-const NO_SCHEMA: &str = "none";
+pub(crate) const NO_SCHEMA: &str = "none";
 
 /// Identifies a schema file by the 128-bit FNV-1a hash of its text. Not against forgery: only against mistakes.
-fn schema_fingerprint(file: &Path) -> Result<String, Failure> {
+pub(crate) fn schema_fingerprint(file: &Path) -> Result<String, Failure> {
     let text = std::fs::read(file).map_err(|error| {
         let message = format!("the schema {} cannot be read: {error}", file.display());
-        Failure::usage(message, "name an existing schema file, or leave --schema out")
+        Failure::failed(message, Some("name an existing schema file, or leave --schema out".to_owned()))
     })?;
     let hash = text.iter().fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128, |hash, &byte| {
         (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)
@@ -171,6 +172,6 @@ impl From<LedgerError> for Failure {
         let text = error.to_string();
         let (message, hint) =
             text.split_once("\nhint: ").map_or((text.as_str(), None), |(m, h)| (m, Some(h)));
-        Self { message: message.to_owned(), hint: hint.map(str::to_owned) }
+        Self::failed(message, hint.map(str::to_owned))
     }
 }

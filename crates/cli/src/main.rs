@@ -4,13 +4,24 @@
 
 mod account;
 mod calibrate;
+mod data;
 mod demo;
+mod effects;
+mod evaluate;
 mod event;
+mod fit;
 mod ledger;
+mod manual;
+mod opened;
 mod output;
 mod plan;
+mod predict;
 mod progress;
+mod report;
 mod reproduce;
+mod schema;
+mod show;
+mod watched;
 
 use std::process::ExitCode;
 
@@ -26,6 +37,18 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Write a schema to fill in, from the names and types of a file's columns.
+    Schema(schema::Args),
+    /// Fit a model to private records, and write a posterior that may be published.
+    Fit(Box<fit::Args>),
+    /// Predict the targets of records, with their uncertainty.
+    Predict(predict::Args),
+    /// How good a model is on records whose targets are known. Not private.
+    Evaluate(evaluate::Args),
+    /// What a model file says: the posterior in short, and the receipt.
+    Show(show::Args),
+    /// One page about a model, for any browser.
+    Report(report::Args),
     /// What a sequence of private releases costs.
     Account(account::Args),
     /// The noise, or the number of steps, that meets a target.
@@ -36,18 +59,32 @@ enum Command {
     Plan(plan::Args),
     /// Published experiments again, on simulated or public data.
     Reproduce(reproduce::Args),
-    /// Price a real release, by every accountant, and print the receipt.
-    Demo,
+    /// A private table, fitted at several budgets, from schema to report.
+    Demo(demo::Args),
+    /// Completions for a shell.
+    #[command(hide = true)]
+    Completions(manual::CompletionsArgs),
+    /// Manual pages.
+    #[command(hide = true)]
+    Man(manual::ManArgs),
 }
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
+        Command::Schema(args) => schema::run(&args),
+        Command::Fit(args) => fit::run(&args),
+        Command::Predict(args) => predict::run(&args),
+        Command::Evaluate(args) => evaluate::run(&args),
+        Command::Show(args) => show::run(&args),
+        Command::Report(args) => report::run(&args),
         Command::Account(args) => account::run(&args),
         Command::Calibrate(args) => calibrate::run(&args),
         Command::Ledger(args) => ledger::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
-        Command::Demo => demo::run(),
+        Command::Demo(args) => demo::run(&args),
+        Command::Completions(args) => manual::completions(&args),
+        Command::Man(args) => manual::pages(&args),
     };
     match result {
         Ok(text) => output::print(&text),

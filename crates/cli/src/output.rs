@@ -12,11 +12,24 @@ use reticent_accounting::Error;
 pub(crate) struct Failure {
     pub(crate) message: String,
     pub(crate) hint: Option<String>,
+    /// The exit code: 1 for what failed, 2 for bad usage.
+    pub(crate) code: u8,
 }
 
 impl Failure {
+    /// What was asked for makes no sense.
     pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: Some(hint.into()) }
+        Self { message: message.into(), hint: Some(hint.into()), code: 2 }
+    }
+
+    /// What was asked for did not work.
+    pub(crate) fn failed(message: impl Into<String>, hint: Option<String>) -> Self {
+        Self { message: message.into(), hint, code: 1 }
+    }
+
+    /// The same failure of something other than the usage.
+    pub(crate) fn not_usage(self) -> Self {
+        Self { code: 1, ..self }
     }
 
     /// An error of the library, whose text may end with what to do.
@@ -26,12 +39,12 @@ impl Failure {
         Self::usage(message.trim_end().trim_end_matches(';'), hint)
     }
 
-    /// Prints the sentence; bad usage is exit code 2.
+    /// Prints the sentence; the exit code is 1, or 2 for bad usage.
     pub(crate) fn report(&self) -> ExitCode {
         let hint = self.hint.as_ref().map_or(String::new(), |hint| format!("\nhint: {hint}"));
         // Nothing is left to do if standard error is closed.
         let _ = writeln!(std::io::stderr(), "error: {}{hint}", self.message);
-        ExitCode::from(2)
+        ExitCode::from(self.code)
     }
 }
 
@@ -52,7 +65,7 @@ impl From<Error> for Failure {
             }
             _ => "see --help for what each option means",
         };
-        Self { message: error.to_string(), hint: Some(hint.to_owned()) }
+        Self::usage(error.to_string(), hint)
     }
 }
 
@@ -102,9 +115,9 @@ pub(crate) fn write(folder: &Path, name: &str, text: &str) -> Result<(), Failure
     std::fs::write(&file, text).map_err(|error| not_written(&file, &error))
 }
 
-fn not_written(path: &Path, error: &std::io::Error) -> Failure {
+pub(crate) fn not_written(path: &Path, error: &std::io::Error) -> Failure {
     let message = format!("{} cannot be written: {error}", path.display());
-    Failure::usage(message, "name a folder that you may write to with --out")
+    Failure::failed(message, Some("name a place that you may write to with --out".to_owned()))
 }
 
 /// Left-aligned columns, two spaces apart.

@@ -206,6 +206,14 @@ pub trait Ledger: Send {
     /// # Errors
     /// [`LedgerError::Failed`] if that cannot be written down.
     fn start(&mut self, ticket: &Ticket) -> Result<(), LedgerError>;
+    /// Is told of each release before it is made: of what, which of how many, from 1. A run stops here, with what was reserved
+    /// spent, if the ledger does not agree.
+    ///
+    /// # Errors
+    /// [`LedgerError::Refused`] to stop.
+    fn release(&mut self, _what: &str, _step: u64, _planned: u64) -> Result<(), LedgerError> {
+        Ok(())
+    }
     /// Closes the reservation.
     ///
     /// # Errors

@@ -1,8 +1,14 @@
 //! The command as a user meets it.
 
 mod account;
+mod demo;
+mod examples;
+mod fit;
+mod interrupt;
 mod ledger;
 mod plan;
+mod real;
+mod report;
 mod reproduce;
 mod uci;
 
@@ -23,9 +29,20 @@ fn stdout(arguments: &str) -> String {
 /// Bad usage is one sentence with this word in it, and a hint.
 #[track_caller]
 fn refused(arguments: &str, word: &str) {
+    wrong(arguments, word, 2);
+}
+
+/// So is what failed for another reason.
+#[track_caller]
+fn failed(arguments: &str, word: &str) {
+    wrong(arguments, word, 1);
+}
+
+#[track_caller]
+fn wrong(arguments: &str, word: &str, code: i32) {
     let output = reticent(arguments);
     let error = String::from_utf8(output.stderr).expect("errors are UTF-8");
-    assert_eq!(output.status.code(), Some(2), "{arguments}: {error}");
+    assert_eq!(output.status.code(), Some(code), "{arguments}: {error}");
     assert!(output.stdout.is_empty(), "{arguments}");
     let lines: Vec<&str> = error.lines().collect();
     assert_eq!(lines.len(), 2, "{arguments}: {error}");

@@ -1,4 +1,4 @@
-use crate::{closed_pipe, json, refused, stdout};
+use crate::{closed_pipe, failed, json, refused, stdout};
 
 const MODEL: &str =
     "plan mixture --records 1000 --components 2 --dimension 2 --noise-sd 0.5 --prior-variance 10";
@@ -37,7 +37,7 @@ fn public_points_need_no_sketch() {
     std::fs::write(&file, r#"{"means": [[0, 1]], "sd": 0.5}"#).unwrap();
     refused(&run, "point for each component");
     std::fs::write(&file, "no JSON").unwrap();
-    refused(&run, "start.json");
+    failed(&run, "start.json");
 }
 
 #[test]
@@ -51,7 +51,10 @@ fn what_is_no_plan_is_refused() {
         &format!("{} --epsilon 1 --delta 1e-5", MODEL.replace("components 2", "components 0")),
         "--components",
     );
-    refused(&format!("{MODEL} --epsilon 1 --delta 1e-5 --public-start absent.json"), "absent.json");
+    failed(&format!("{MODEL} --epsilon 1 --delta 1e-5 --public-start absent.json"), "absent.json");
+    refused("plan mixture --records 1000 --epsilon 1 --delta 1e-5", "--components");
+    refused("plan regression --records 1000 --epsilon 1 --delta 1e-5", "--schema");
+    refused("plan oracle --records 1000 --epsilon 1 --delta 1e-5", "no model");
 }
 
 #[cfg(unix)]

@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use crate::{closed_pipe, json, refused, reticent, stdout};
+use crate::{closed_pipe, failed, json, refused, reticent, stdout};
 
 const TABLE1: &str =
     "reproduce table1 --sets 2 --records 100 --dimension 2 --components 2 --epsilon 5 --printed-passes 1";
@@ -92,7 +92,7 @@ fn wrong_options_are_one_sentence_and_a_hint() {
     }
     let file = tempfile::NamedTempFile::new().unwrap();
     for experiment in ["table1", "fig1", "coverage"] {
-        refused(&format!("reproduce {experiment} --out {}", file.path().display()), "cannot be written");
+        failed(&format!("reproduce {experiment} --out {}", file.path().display()), "cannot be written");
     }
     for arguments in ["reproduce table4", "reproduce table1 --truth guess", "reproduce table1 --sets many"] {
         assert_eq!(reticent(arguments).status.code(), Some(2), "{arguments}");

@@ -1,5 +1,7 @@
+use serde::{Deserialize, Serialize};
+
 /// Gamma densities with natural parameters $(a - 1, -b)$, for shape $a$ and rate $b$.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Gamma {
     /// $a$.
     pub shape: f64,

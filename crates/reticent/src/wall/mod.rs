@@ -244,6 +244,7 @@ impl Wall {
         if entry.made >= entry.planned {
             return Err(WallError::Exhausted { what: entry.what.clone(), planned: entry.planned });
         }
+        self.ledger.release(&entry.what, entry.made + 1, entry.planned)?;
         if !self.started {
             self.ledger.start(&self.ticket)?;
             self.started = true;

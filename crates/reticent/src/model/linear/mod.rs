@@ -49,10 +49,12 @@ use crate::{matrix, symmetric};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// How a target depends on $a = w \cdot x$.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Response {
     /// $N(a, s^2)$ with this $s^2$.
     Known(f64),

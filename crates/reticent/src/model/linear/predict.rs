@@ -5,12 +5,13 @@ use super::{Linear, Prediction, Response, logistic};
 use crate::engine::Fit;
 use crate::family::{Gamma, Moments};
 use crate::matrix;
+use serde::{Deserialize, Serialize};
 
 /// Of the noise-aware mean.
 const ROUNDS: usize = 10;
 
 /// A fitted regression.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LinearPosterior {
     /// The weights and, last, the bias, with the uncertainty from the privacy noise: what should be reported.
     pub moments: Moments,

@@ -4,10 +4,10 @@ use super::{Mixture, NoiseVariance, Weights};
 use crate::engine::{Fit, Noise};
 use crate::family::{Covariance, Dirichlet, Gamma, Gaussian, Moments};
 use crate::{matrix, theory};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The posterior of a component's mean, and its weight.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Component {
     /// $m$.
     pub mean: Vec<f64>,
@@ -38,7 +38,7 @@ impl Component {
 }
 
 /// A fitted mixture: global parameters only.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MixturePosterior {
     /// The components.
     pub components: Vec<Component>,

@@ -53,9 +53,10 @@ impl NetworkPosterior {
         Self { model: model.clone(), aware, naive, noise_variance }
     }
 
-    /// The means of weights, and their variances with the privacy noise in them.
-    pub(crate) fn into_moments(self) -> (Vec<f64>, Vec<f64>) {
-        self.aware.into_moments()
+    /// The means of weights, and their variances with and without the privacy noise in them.
+    pub(crate) fn into_moments(self) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
+        let (means, aware) = self.aware.into_moments();
+        (means, aware, self.naive.into_moments().1)
     }
 
     /// What is known of the target of a record with these inputs. For a probit it is [`Prediction::positive`] that says how

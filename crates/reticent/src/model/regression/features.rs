@@ -42,6 +42,8 @@ pub struct Features {
     pub(super) weights: Vec<f64>,
     /// A row for each of [`DRAWS`] public draws from their posterior, less the means and over the root of the number of draws.
     pub(super) draws: Vec<f64>,
+    /// The share of their variance that is from the privacy noise, on average over Gaussian inputs.
+    pub(super) privacy_share: f64,
 }
 
 impl Features {
@@ -52,7 +54,7 @@ impl Features {
         let drawn = orthogonal(d, count, seed);
         let frequencies =
             (0..d * count).map(|k| drawn[k % count * d + k / count] / (length_scale * distance)).collect();
-        Self { frequencies, weights: vec![0.0; 2 * count], draws: Vec::new() }
+        Self { frequencies, weights: vec![0.0; 2 * count], draws: Vec::new(), privacy_share: 0.0 }
     }
 
     pub(super) fn count(&self) -> usize {
@@ -260,6 +262,7 @@ impl Refinement {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut learnt = Learnt { variance: 0.0, freedom: 0.0 };
         features.draws = vec![0.0; DRAWS * 2 * count];
+        let mut from_noise = 0.0;
         for block in 0..2 {
             let gram = &self.grams[block].0;
             let (mut factor, mut inverse) = (self.factor(block), vec![0.0; count * count]);
@@ -276,6 +279,8 @@ impl Refinement {
                 .map(|k| 0.5 * (product[k] + product[k % count * count + k / count]))
                 .collect();
             learnt.variance += dot(&covariance, gram) / records;
+            // The covariance is linear in the noise: this is the part of it with nu.
+            from_noise += self.signal * variance * dot(&inverse, gram) / records;
             let trace: f64 = (0..count).map(|k| covariance[k * (count + 1)]).sum();
             learnt.freedom += (count as f64 - trace / self.signal).max(0.0);
             // Rounding may leave a covariance that is no longer one.
@@ -291,6 +296,7 @@ impl Refinement {
                 matrix::times_factor(&factor, count, &normal, &mut draw[block * count..(block + 1) * count]);
             }
         }
+        features.privacy_share = (from_noise / learnt.variance).clamp(0.0, 1.0);
         learnt
     }
 }

@@ -169,6 +169,25 @@ impl RegressionPosterior {
         }
     }
 
+    /// The part of the [`variance`](Prediction::variance) of a prediction that the privacy noise is responsible for, about. The
+    /// records leave the rest open.
+    ///
+    /// # Panics
+    /// If there are not as many inputs as the regression has.
+    #[must_use]
+    pub fn privacy_variance(&self, inputs: &[f64]) -> f64 {
+        assert_eq!(inputs.len(), self.inputs(), "as many inputs as the regression has");
+        let Predictor { frame, refined } = &self.predictor;
+        let z = frame.whitened(inputs);
+        let refined = match refined {
+            None => 0.0,
+            Some(Refined::Features(features)) => features.privacy_share * features.variance(&features.of(&z)),
+            Some(Refined::Network(weights)) => weights.privacy_variance(&z),
+        };
+        let variance = frame.privacy_share * frame.uncertainty(&z) + refined;
+        self.residuals.square * self.trust * variance
+    }
+
     /// The value below which the target of such a record is with this probability, by the distribution of the residuals.
     #[must_use]
     pub fn quantile(&self, prediction: &Prediction, probability: f64) -> f64 {

@@ -45,6 +45,12 @@ impl NetworkPlan {
         Network::new(&sizes, OutputNoise::Known(self.noise_variance))?.with_floor(self.floor)
     }
 
+    /// Coordinates of a release, for this many inputs; 0 if there is no such network.
+    #[must_use]
+    pub fn width(&self, inputs: usize) -> usize {
+        self.network(inputs).map_or(0, |network| network.width())
+    }
+
     /// Runs DP-SEP. `sums` are the planned releases of sites.
     pub(super) fn fit(
         &self,
@@ -70,9 +76,9 @@ impl NetworkPlan {
         }
         let mut state = Sep::new(&model, records, &start);
         state.run(&model, wall, &phase, Average::SecondHalf)?;
-        let (means, variances) = NetworkPosterior::new(network, &state.fit(&model)).into_moments();
+        let (means, variances, naive) = NetworkPosterior::new(network, &state.fit(&model)).into_moments();
         let deviation = frame.residual_variance.sqrt();
-        Ok(Weights { hidden: self.hidden.clone(), means, variances, deviation })
+        Ok(Weights { hidden: self.hidden.clone(), means, variances, naive, deviation })
     }
 }
 
@@ -82,6 +88,8 @@ pub struct Weights {
     hidden: Vec<usize>,
     means: Vec<f64>,
     variances: Vec<f64>,
+    /// Variances without the privacy noise.
+    naive: Vec<f64>,
     /// What its output is multiplied with.
     deviation: f64,
 }
@@ -99,10 +107,18 @@ impl Weights {
 
     /// The mean and the variance of what the network adds at $z$.
     pub(super) fn moments(&self, z: &[f64]) -> (f64, f64) {
+        self.moments_with(&self.variances, z)
+    }
+
+    /// The part of the variance that the privacy noise is responsible for.
+    pub(super) fn privacy_variance(&self, z: &[f64]) -> f64 {
+        (self.moments(z).1 - self.moments_with(&self.naive, z).1).max(0.0)
+    }
+
+    fn moments_with(&self, variances: &[f64], z: &[f64]) -> (f64, f64) {
         let sizes: Vec<usize> = std::iter::once(z.len()).chain(self.hidden.iter().copied()).collect();
         let Ok(network) = Network::new(&sizes, OutputNoise::Known(1.0)) else { return (0.0, 0.0) };
-        let posterior =
-            NetworkPosterior::from_moments(&network, self.means.clone(), self.variances.clone(), 1.0);
+        let posterior = NetworkPosterior::from_moments(&network, self.means.clone(), variances.to_vec(), 1.0);
         let found = posterior.predict(z);
         (found.mean * self.deviation, found.variance * self.deviation * self.deviation)
     }

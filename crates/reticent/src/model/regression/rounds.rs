@@ -40,6 +40,8 @@ pub struct Frame {
     pub(super) residual_variance: f64,
     /// The variance of the error of the prediction at the centre, and what each $z_j^2$ adds to it.
     pub(super) uncertainty: (f64, Vec<f64>),
+    /// The share of it that is from the privacy noise; the rest is what the records leave open.
+    pub(super) privacy_share: f64,
 }
 
 impl Frame {
@@ -57,6 +59,7 @@ impl Frame {
             weights: vec![0.0; inputs],
             residual_variance: USUAL_SD * USUAL_SD,
             uncertainty: (0.0, vec![0.0; inputs]),
+            privacy_share: 0.0,
         }
     }
 
@@ -176,7 +179,8 @@ impl Frame {
             }
         }
         // The error of a slope, first from noise in the moments and then from the records, in the new coordinates.
-        let error = off * off * (1.0 + dot(&slope, &slope)) + left / records;
+        let from_noise = off * off * (1.0 + dot(&slope, &slope));
+        let error = from_noise + left / records;
         let residual_variance = (left * self.residual_variance).min(1.0);
         let from_slopes = |(l, floor): (&f64, &f64)| error * floor / (l * l) * self.residual_variance;
         Self {
@@ -191,6 +195,7 @@ impl Frame {
                 error / weight * self.residual_variance,
                 ridged.iter().zip(&floored).map(from_slopes).collect(),
             ),
+            privacy_share: from_noise / error,
         }
     }
 }

@@ -1,71 +1,42 @@
-//! `reticent plan`
+//! A plan for a mixture whose records are not described by a schema.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use clap::Subcommand;
-use reticent::budget::{Privacy, PrivacyError};
+use reticent::budget::Privacy;
 use reticent::family::Covariance;
-use reticent::model::mixture::{FitError, Mixture, MixturePlan, NoiseVariance, StartPlan, Weights};
+use reticent::model::mixture::{Mixture, MixturePlan, NoiseVariance, StartPlan, Weights};
 use serde::Deserialize;
 
-use crate::event::Neighbours;
+use super::{Args, HINT};
 use crate::output::{Failure, json, rounded_up, table};
 
-/// What a private fit would release, cost and achieve, before any record is read.
+/// A mixture of Gaussians with known, spherical noise and equal weights.
 #[derive(clap::Args)]
-pub(crate) struct Args {
-    #[command(subcommand)]
-    model: Model,
-}
-
-#[derive(Subcommand)]
-enum Model {
-    /// A mixture of Gaussians with known, spherical noise and equal weights.
-    #[command(after_help = "\
-Nothing is read but the options: a plan is public. The prior means are zero; shift the records by a
-public point if that is far from where they may be.
-
---public-start names a file such as {\"means\": [[0, 1], [2, 3]], \"sd\": 0.5}: a point for each
-component, and how far a coordinate of a true mean may be from it. Then no sketch is needed.
-
-Example:
-  reticent plan mixture --records 1000 --components 4 --dimension 4 --noise-sd 0.5 --prior-variance 10 --epsilon 1 --delta 1e-5")]
-    Mixture(MixtureArgs),
-}
-
-#[derive(clap::Args)]
-struct MixtureArgs {
-    /// How many records there are: a public number.
-    #[arg(long)]
-    records: usize,
+pub(crate) struct MixtureArgs {
     /// How many components.
     #[arg(long)]
-    components: usize,
+    components: Option<usize>,
     /// Numbers in a record.
     #[arg(long)]
-    dimension: usize,
+    dimension: Option<usize>,
     /// The standard deviation of a record about its component's mean.
     #[arg(long, allow_negative_numbers = true)]
-    noise_sd: f64,
+    noise_sd: Option<f64>,
     /// The prior variance of each coordinate of a mean; its prior mean is zero.
     #[arg(long, allow_negative_numbers = true)]
-    prior_variance: f64,
-    /// The epsilon that may be spent.
-    #[arg(long, allow_negative_numbers = true)]
-    epsilon: f64,
-    /// The delta that may be spent.
-    #[arg(long, allow_negative_numbers = true)]
-    delta: f64,
-    /// Which data sets are neighbours.
-    #[arg(long, value_enum, default_value = "replace")]
-    adjacency: Neighbours,
+    prior_variance: Option<f64>,
     /// A JSON file with public points to start at.
     #[arg(long, value_name = "FILE")]
     public_start: Option<PathBuf>,
-    /// Print the plan as JSON, to be edited and run.
-    #[arg(long)]
-    json: bool,
+}
+
+impl MixtureArgs {
+    /// Whether one of them was given.
+    pub(super) fn any(&self) -> bool {
+        let numbers = [self.components, self.dimension].iter().any(Option::is_some);
+        numbers || self.noise_sd.or(self.prior_variance).is_some() || self.public_start.is_some()
+    }
 }
 
 /// What is in the file of --public-start.
@@ -76,16 +47,22 @@ struct PublicStart {
     sd: f64,
 }
 
-pub(crate) fn run(args: &Args) -> Result<String, Failure> {
-    let Model::Mixture(args) = &args.model;
+pub(super) fn run(args: &Args) -> Result<String, Failure> {
+    let needed = |name: &str| {
+        Failure::usage(format!("a mixture without --schema needs {name}"), "see --help for an example")
+    };
+    let components = args.mixture.components.ok_or_else(|| needed("--components"))?;
+    let dimension = args.mixture.dimension.ok_or_else(|| needed("--dimension"))?;
+    let noise_sd = args.mixture.noise_sd.ok_or_else(|| needed("--noise-sd"))?;
+    let prior_variance = args.mixture.prior_variance.ok_or_else(|| needed("--prior-variance"))?;
     for (name, number) in
-        [("--records", args.records), ("--components", args.components), ("--dimension", args.dimension)]
+        [("--records", args.records), ("--components", components), ("--dimension", dimension)]
     {
         if number == 0 {
             return Err(Failure::usage(format!("{name} must be at least 1"), "see --help for an example"));
         }
     }
-    for (name, number) in [("--noise-sd", args.noise_sd), ("--prior-variance", args.prior_variance)] {
+    for (name, number) in [("--noise-sd", noise_sd), ("--prior-variance", prior_variance)] {
         if !(number > 0.0 && number.is_finite()) {
             let message = format!("{name} must be positive and finite, not {number}");
             return Err(Failure::usage(message, "see --help for an example"));
@@ -97,37 +74,38 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
         let hint = "delta is a small probability, well below 1/N, such as 1e-5";
         return Err(Failure::usage("Gaussian noise needs a delta above 0", hint));
     }
-    let means = vec![vec![0.0; args.dimension]; args.components];
-    let noise = NoiseVariance::Known(args.noise_sd * args.noise_sd);
-    let model = Mixture::new(&means, args.prior_variance, Covariance::Full, noise, Weights::Uniform)
+    let means = vec![vec![0.0; dimension]; components];
+    let noise = NoiseVariance::Known(noise_sd * noise_sd);
+    let model = Mixture::new(&means, prior_variance, Covariance::Full, noise, Weights::Uniform)
         .map_err(|error| Failure::from_error(&error, HINT))?;
-    let plan = match &args.public_start {
+    let plan = match &args.mixture.public_start {
         None => MixturePlan::new(&model, args.records, &privacy)?,
         Some(file) => {
             let PublicStart { means, sd } = read(file)?;
             MixturePlan::from_points(&model, args.records, &privacy, means, sd)?
         }
     };
-    if args.json { Ok(json(&plan)) } else { describe(&plan, args) }
+    if args.json { Ok(json(&plan)) } else { describe(&plan, noise_sd, prior_variance) }
 }
 
 fn read(file: &Path) -> Result<PublicStart, Failure> {
     let wrong = |why: String| {
         let hint = "it holds {\"means\": [[...], ...], \"sd\": ...}, a point for each component";
-        Failure::usage(format!("the public start {} cannot be read: {why}", file.display()), hint)
+        let message = format!("the public start {} cannot be read: {why}", file.display());
+        Failure::failed(message, Some(hint.to_owned()))
     };
     let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
     serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))
 }
 
-fn describe(plan: &MixturePlan, args: &MixtureArgs) -> Result<String, Failure> {
+fn describe(plan: &MixturePlan, noise_sd: f64, prior_variance: f64) -> Result<String, Failure> {
     let cost = plan.price().map_err(|error| Failure::from_error(&error, HINT))?;
     let (sites, expected) = (&plan.sites, &plan.expected);
     let mut text = format!(
         "A private fit of a mixture: {} records, {} components in {} dimensions\n\
          each mean ~ N(0, {} I), prior means zero; each record ~ N(its mean, {}\u{b2} I)\n\n\
          Released, with Gaussian noise, each about all records\n",
-        plan.records, plan.components, plan.dimension, args.prior_variance, args.noise_sd
+        plan.records, plan.components, plan.dimension, prior_variance, noise_sd
     );
     let header = ["", "what", "numbers", "times", "norm at most", "noise multiplier", "share of the budget"];
     let mut rows = vec![header.map(str::to_owned).to_vec()];
@@ -169,18 +147,4 @@ fn describe(plan: &MixturePlan, args: &MixtureArgs) -> Result<String, Failure> {
         let _ = writeln!(text, "  - {reason}");
     }
     Ok(text)
-}
-
-const HINT: &str = "see --help for what each option means";
-
-impl From<FitError> for Failure {
-    fn from(error: FitError) -> Self {
-        Self::from_error(&error, HINT)
-    }
-}
-
-impl From<PrivacyError> for Failure {
-    fn from(error: PrivacyError) -> Self {
-        Self::from_error(&error, "epsilon is positive, and delta a small probability such as 1e-5")
-    }
 }

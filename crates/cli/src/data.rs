@@ -1,0 +1,82 @@
+//! From a schema and files to what models want.
+
+use std::path::Path;
+
+use reticent_models::{Facts, ModelError, Target};
+use reticent_tables::{Kind, ModelFileError, Scale, Schema, SchemaError, Source, TableError};
+
+use crate::output::Failure;
+
+/// What a schema says about the rows that it makes.
+pub(crate) fn facts(schema: &Schema, records: usize) -> Facts {
+    let columns = schema.features().iter().flat_map(|column| match column.kind() {
+        Kind::Categorical { .. } => vec![column.levels().len()],
+        Kind::Text { vocabulary, .. } => vec![1; vocabulary.len()],
+        Kind::Numeric { .. } | Kind::Boolean { .. } => vec![1],
+    });
+    let target = schema.target().map_or(Target::Nothing, |column| match column.kind() {
+        Kind::Numeric { .. } => Target::Number,
+        _ if column.levels().len() == 2 => Target::TwoClasses,
+        _ => Target::Classes,
+    });
+    Facts::new(columns.collect(), target, records)
+}
+
+/// Opens a schema; its file is part of every message.
+pub(crate) fn schema(file: &Path) -> Result<Schema, Failure> {
+    Schema::load(file).map_err(|error| {
+        let failure = Failure::from(error);
+        match failure.message.contains(&*file.to_string_lossy()) {
+            true => failure,
+            false => Failure { message: format!("{}: {}", file.display(), failure.message), ..failure },
+        }
+    })
+}
+
+/// The first column that is not scaled by bounds.
+pub(crate) fn without_bounds(schema: &Schema) -> Option<&str> {
+    let moments = |kind: &Kind| matches!(kind, Kind::Numeric { scale: Scale::Moments { .. }, .. });
+    schema.columns().find(|column| moments(column.kind())).map(|column| column.name())
+}
+
+/// The names of files in a sentence.
+pub(crate) fn name(source: &Source) -> String {
+    match source.files() {
+        [file] => file.display().to_string(),
+        files => format!("{} files", files.len()),
+    }
+}
+
+impl From<TableError> for Failure {
+    fn from(error: TableError) -> Self {
+        Self::from_error(&error, "check the file and the schema").not_usage()
+    }
+}
+
+impl From<SchemaError> for Failure {
+    fn from(error: SchemaError) -> Self {
+        Self::from_error(&error, "`reticent schema --from FILE` writes one to fill in").not_usage()
+    }
+}
+
+impl From<ModelFileError> for Failure {
+    fn from(error: ModelFileError) -> Self {
+        Self::from_error(&error, "give the file that `reticent fit` wrote").not_usage()
+    }
+}
+
+impl From<ModelError> for Failure {
+    fn from(error: ModelError) -> Self {
+        let usage = matches!(
+            error,
+            ModelError::Unknown { .. }
+                | ModelError::NoSetting { .. }
+                | ModelError::NeedsSetting { .. }
+                | ModelError::Setting { .. }
+                | ModelError::OnlyWithPrivacy { .. }
+                | ModelError::OnlyWithoutPrivacy { .. }
+        );
+        let failure = Self::from_error(&error, "see --help for what each option means");
+        if usage { failure } else { failure.not_usage() }
+    }
+}

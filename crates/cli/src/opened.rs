@@ -1,0 +1,101 @@
+//! A model file, ready to predict.
+
+use std::path::Path;
+
+use reticent_models::{Fitted, Model, Predicted, QUANTILES, Saved, Score, Scorer, model};
+use reticent_tables::{Array, Encoder, Header, ModelFile, Schema, Source, Units};
+use serde_json::{Value, json};
+
+use crate::data;
+use crate::output::Failure;
+
+/// Where the state of a fitted model is in the card.
+const STATE: &str = "state";
+
+/// A fitted model with what its file says.
+pub(crate) struct Opened {
+    pub(crate) header: Header,
+    pub(crate) schema: Schema,
+    pub(crate) fitted: Box<dyn Fitted>,
+}
+
+impl Opened {
+    pub(crate) fn read(file: &Path) -> Result<Self, Failure> {
+        let ModelFile { header, arrays } = ModelFile::read(file)?;
+        let wrong = || {
+            let message = format!("{}: holds no model that this program can use", file.display());
+            Failure::failed(message, Some("use a newer program, or fit the model again".to_owned()))
+        };
+        let schema = header.schema.clone().ok_or_else(wrong)?;
+        let arrays = arrays
+            .into_iter()
+            .map(|(name, array)| (name, (array.shape().to_vec(), array.values().to_vec())))
+            .collect();
+        let saved = Saved { arrays, state: header.card[STATE].clone() };
+        let fitted = model(&header.model).and_then(|model| model.load(&saved)).map_err(|_| wrong())?;
+        // The file may be anything with a right checksum: predictions rely on these sizes.
+        let inputs = data::facts(&schema, 1).inputs();
+        if header.bounds["inputs"] != json!(inputs) {
+            return Err(wrong());
+        }
+        Ok(Self { header, schema, fitted })
+    }
+
+    /// Puts a fitted model into a file.
+    pub(crate) fn write(
+        model: &dyn Model,
+        fitted: &dyn Fitted,
+        schema: &Schema,
+        plan: Value,
+        receipt: Value,
+        card: Value,
+        file: &Path,
+    ) -> Result<(), Failure> {
+        let Saved { arrays, state } = fitted.save()?;
+        let mut card = card;
+        card[STATE] = state;
+        let header = Header {
+            model: model.name().to_owned(),
+            family: model.family().to_owned(),
+            schema: Some(schema.clone()),
+            bounds: json!({ "inputs": data::facts(schema, 1).inputs(), "clamped_to": [-1.0, 1.0] }),
+            plan,
+            receipt,
+            card,
+        };
+        let mut whole = ModelFile::new(header);
+        for (name, (shape, values)) in arrays {
+            let array = Array::new(shape, values).expect("an array is as long as it says");
+            whole.arrays.insert(name, array);
+        }
+        Ok(whole.write(file)?)
+    }
+
+    /// How to get from encoded targets to the column's own units. Classes have none.
+    pub(crate) fn units(&self) -> Units {
+        self.schema.target_units().unwrap_or(Units { centre: 0.0, unit: 1.0 })
+    }
+
+    /// Compares predictions with the targets of a data set.
+    pub(crate) fn score(&self, source: &Source) -> Result<Score, Failure> {
+        score(self.fitted.as_ref(), &self.schema, source)
+    }
+}
+
+/// Compares predictions with the targets of a data set.
+pub(crate) fn score(fitted: &dyn Fitted, schema: &Schema, source: &Source) -> Result<Score, Failure> {
+    let encoder = Encoder::new(schema)?;
+    let mut scorer = Scorer::new(schema.target_units().map_or(1.0, |units| units.unit));
+    let mut batches = encoder.stream(source);
+    while let Some(batch) = batches.next_batch()? {
+        for row in batch.rows() {
+            let (inputs, target) = row.split_at(encoder.feature_width());
+            let predicted: Predicted = fitted.predict(inputs, &QUANTILES);
+            scorer.add(&predicted, target.first().copied().unwrap_or(0.0));
+        }
+    }
+    scorer.finish().ok_or_else(|| {
+        let message = format!("{}: there are no records", data::name(source));
+        Failure::failed(message, Some("give a file with at least one record".to_owned()))
+    })
+}

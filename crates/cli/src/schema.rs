@@ -1,0 +1,52 @@
+//! `reticent schema`
+
+use std::path::PathBuf;
+
+use reticent_tables::{Schema, Source};
+
+use crate::output::{Failure, not_written};
+
+/// Write a schema to fill in, from the names and types of a file's columns.
+#[derive(clap::Args)]
+#[command(after_help = "\
+No record is read, so bounds and levels are left for you to fill in from what is publicly known.
+With --assume-public they are read from the data: then you claim that they are no secret, and every
+receipt of a fit with this schema says so.
+
+Example:
+  reticent schema --from people.csv --target income > schema.toml")]
+pub(crate) struct Args {
+    /// CSV or Parquet: a file, a folder, or a pattern such as 'data/*.parquet'.
+    #[arg(long, value_name = "FILE")]
+    from: PathBuf,
+    /// The column that is to be predicted.
+    #[arg(long, value_name = "COLUMN")]
+    target: Option<String>,
+    /// NOT PRIVATE: read bounds and levels from the data.
+    #[arg(long)]
+    assume_public: bool,
+    /// Write to this file instead of standard output.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args) -> Result<String, Failure> {
+    let source = Source::open(&args.from)?;
+    let target = args.target.as_deref();
+    let text = if args.assume_public {
+        let schema = Schema::from_data_assuming_public(&source, target)?;
+        let lines = schema.assumptions().into_iter().map(|line| format!("# {line}\n"));
+        lines.collect::<String>() + &schema.to_toml()
+    } else {
+        Schema::template(&source.columns()?, target)?
+    };
+    match &args.out {
+        None => Ok(text),
+        Some(file) => {
+            std::fs::write(file, text).map_err(|error| not_written(file, &error))?;
+            let next =
+                if args.assume_public { "read it before you fit" } else { "fill in bounds and levels" };
+            Ok(format!("{}: {next}\n", file.display()))
+        }
+    }
+}

@@ -1,0 +1,243 @@
+use std::fmt::Write as _;
+use std::path::Path;
+
+use crate::{failed, json, refused, reticent, stdout};
+
+/// What is publicly known of [`people`].
+pub(crate) const SCHEMA: &str = r#"
+target = { name = "income", kind = "numeric", bounds = [0, 100], unit = "kUSD" }
+features = [
+    { name = "age", kind = "numeric", bounds = [20, 70] },
+    { name = "member", kind = "boolean" },
+    { name = "work", kind = "categorical", levels = ["Private", "State"] },
+]
+"#;
+
+/// A table in which income is about `20 + age/2 + 10 (member) + 5 (State)`, with errors even between -5 and 5. Multiples of
+/// irrational numbers stand for chance.
+pub(crate) fn people(records: u32) -> String {
+    let mut text = "age,member,work,income,rich\n".to_owned();
+    let chance = |k: u32, root: f64| (f64::from(k) * root).fract();
+    for k in 1..=records {
+        let age = 20.0 + 50.0 * chance(k, 2f64.sqrt());
+        let (member, state) = (chance(k, 3f64.sqrt()) < 0.5, chance(k, 5f64.sqrt()) < 0.5);
+        let error = 10.0 * chance(k, 7f64.sqrt()) - 5.0;
+        let income =
+            20.0 + 0.5 * age + 10.0 * f64::from(u8::from(member)) + 5.0 * f64::from(u8::from(state)) + error;
+        let work = if state { "State" } else { "Private" };
+        let _ = writeln!(text, "{age:.2},{member},{work},{income:.3},{}", income > 52.0);
+    }
+    text
+}
+
+/// A folder with the table, its schema, and the start of a command to fit it.
+pub(crate) struct Case {
+    pub(crate) folder: tempfile::TempDir,
+}
+
+impl Case {
+    pub(crate) fn new(records: u32) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let case = Self { folder };
+        case.write("people.csv", &people(records));
+        case.write("schema.toml", SCHEMA);
+        case
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.folder.path().join(name), text).expect("a file");
+    }
+
+    pub(crate) fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).display().to_string()
+    }
+
+    pub(crate) fn fit(&self, model: &str, out: &str) -> String {
+        let (data, schema, out) = (self.path("people.csv"), self.path("schema.toml"), self.path(out));
+        format!("fit {model} --data {data} --schema {schema} --out {out}")
+    }
+}
+
+const PRIVACY: &str = "--epsilon 1 --delta 1e-5";
+
+/// Errors are even over a width of 10, so the best prediction leaves 10/sqrt(12) = 2.89; the mean of income leaves its
+/// deviation, the root of 50^2/48 + 25 + 25/4 + 100/12 = 9.58. Half way between is far from both.
+#[test]
+fn from_file_to_predictions() {
+    let case = Case::new(4000);
+    let template = stdout(&format!("schema --from {} --target income", case.path("people.csv")));
+    assert!(template.contains("name = \"age\"") && !template.contains("State"), "{template}");
+
+    let fit =
+        format!("{} {PRIVACY} --test {}", case.fit("regression", "model.reticent"), case.path("people.csv"));
+    let text = stdout(&fit);
+    assert!(text.contains("4000 records") && text.contains("the number of records is public"), "{text}");
+    let model = case.path("model.reticent");
+    let shown = json(&format!("show {model}"));
+    assert!(shown["receipt"]["guarantee"]["epsilon"]["upper"].as_f64().unwrap() <= 1.0);
+    assert!(stdout(&format!("show {model}")).contains("What each column does"));
+
+    let score = &json(&format!("evaluate {model} --data {}", case.path("people.csv")));
+    assert!(score["note"].as_str().unwrap().contains("NOT PRIVATE"));
+    let rmse = score["score"]["rmse"].as_f64().unwrap();
+    assert!(rmse < 6.2, "{rmse}");
+    // What was found at the fit is in the file, exactly.
+    assert_eq!(score["score"], shown["card"]["test"]["score"]);
+
+    for name in ["out.csv", "out.parquet"] {
+        let out = case.path(name);
+        let text = stdout(&format!("predict {model} --data {} --out {out}", case.path("people.csv")));
+        assert!(text.contains("row, mean, sd, q05, q25, q50, q75, q95"), "{text}");
+    }
+    let predictions = std::fs::read_to_string(case.path("out.csv")).unwrap();
+    assert_eq!(predictions.lines().count(), 4001);
+    for line in predictions.lines().skip(1).take(100) {
+        let row: Vec<f64> = line.split(',').map(|cell| cell.parse().unwrap()).collect();
+        assert!(row[3..].is_sorted() && row[2] > 0.0 && (0.0..=100.0).contains(&row[1]), "{line}");
+    }
+}
+
+/// Every model can be fitted, and a saved one says the same as at the fit.
+#[test]
+fn every_model_goes_through() {
+    let case = Case::new(1500);
+    let classes = SCHEMA.replace(
+        "{ name = \"income\", kind = \"numeric\", bounds = [0, 100], unit = \"kUSD\" }",
+        "{ name = \"rich\", kind = \"boolean\" }",
+    );
+    let groups = "features = [{ name = \"age\", kind = \"numeric\", bounds = [20, 70] }]\n";
+    let cases = [
+        ("regression", SCHEMA, PRIVACY),
+        ("linear", SCHEMA, "--no-privacy"),
+        ("logistic", &classes, PRIVACY),
+        ("probit", &classes, PRIVACY),
+        ("probit", &classes, "--no-privacy"),
+        ("mixture", groups, "--epsilon 1 --delta 1e-5 --set components=2 --set noise-sd=0.3"),
+        ("network", SCHEMA, "--no-privacy --set hidden=5 --set passes=2"),
+        ("network", &classes, "--no-privacy --set hidden=5 --set passes=2"),
+    ];
+    for (model, schema, options) in cases {
+        case.write("schema.toml", schema);
+        let test = case.path("people.csv");
+        let fitted = json(&format!("{} {options} --test {test}", case.fit(model, "model.reticent")));
+        let again = json(&format!("evaluate {} --data {test}", case.path("model.reticent")));
+        assert_eq!(fitted["score"], again["score"], "{model}");
+        let private = fitted["receipt"]["guarantee"]["epsilon"]["upper"].as_f64();
+        assert_eq!(private.is_some_and(|epsilon| epsilon <= 1.0), options.contains("--epsilon"), "{model}");
+        stdout(&format!("show {}", case.path("model.reticent")));
+        stdout(&format!("report {} --out {}", case.path("model.reticent"), case.path("report.html")));
+    }
+}
+
+#[test]
+fn a_ledger_is_charged_until_nothing_is_left() {
+    let case = Case::new(1000);
+    let ledger = case.path("budget.ledger");
+    stdout(&format!(
+        "ledger init {ledger} --data-set people --epsilon 1.5 --delta 2e-5 --schema {}",
+        case.path("schema.toml")
+    ));
+    let fit =
+        format!("{} {PRIVACY} --ledger {ledger} --data-set people", case.fit("linear", "model.reticent"));
+    let text = stdout(&fit);
+    assert!(text.contains("data set \"people\""), "{text}");
+    let spent = json(&format!("ledger show {ledger}"))[0]["spent"]["epsilon"].as_f64().unwrap();
+    assert!(spent > 0.99 && spent <= 1.0, "{spent}");
+
+    let before = std::fs::read(case.path("model.reticent")).unwrap();
+    let output = reticent(&fit);
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(error.contains("remaining"), "{error}");
+    assert_eq!(std::fs::read(case.path("model.reticent")).unwrap(), before);
+    // Nothing that has no guarantee can be charged, and no other schema.
+    refused_by_clap(&format!("{fit} --no-privacy"));
+    case.write("schema.toml", &SCHEMA.replace("[20, 70]", "[10, 70]"));
+    failed_with(&fit, "schema");
+}
+
+#[track_caller]
+fn refused_by_clap(arguments: &str) {
+    assert_eq!(reticent(arguments).status.code(), Some(2), "{arguments}");
+}
+
+#[track_caller]
+fn failed_with(arguments: &str, word: &str) {
+    let output = reticent(arguments);
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(1) && error.contains(word), "{error}");
+}
+
+/// Under add/remove the number of records is nobody's business.
+#[test]
+fn the_number_of_records_is_public_or_guessed() {
+    let case = Case::new(987);
+    let fit = format!("{} {PRIVACY}", case.fit("linear", "model.reticent"));
+    refused(&format!("{fit} --records 987"), "number of records");
+    refused(&format!("{fit} --adjacency add-remove"), "number of records is private");
+    stdout(&format!("{fit} --adjacency add-remove --records 1000"));
+    let file = std::fs::read(case.path("model.reticent")).unwrap();
+    let text = String::from_utf8_lossy(&file);
+    assert!(text.contains("\\\"records\\\":1000") && !text.contains("987"));
+}
+
+/// A plan can be printed, edited and run; one that costs more is refused before anything is spent.
+#[test]
+fn a_plan_is_edited_and_run() {
+    let case = Case::new(2000);
+    let plan = format!("plan linear --schema {} --records 2000 {PRIVACY}", case.path("schema.toml"));
+    let text = stdout(&plan);
+    for word in ["moments of inputs", "Costs epsilon", "memory", "Why"] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+    let mut printed = json(&plan);
+    let fit = format!("{} {PRIVACY} --plan {}", case.fit("linear", "model.reticent"), case.path("plan.json"));
+    case.write("plan.json", &printed.to_string());
+    stdout(&fit);
+    let multiplier = &mut printed["plan"]["rounds"][0]["noise_multiplier"];
+    *multiplier = (multiplier.as_f64().unwrap() / 2.0).into();
+    case.write("plan.json", &printed.to_string());
+    failed(&fit, "costs epsilon");
+    case.write("plan.json", "no plan");
+    failed(&fit, "plan.json");
+    case.write("plan.json", r#"{"model": "regression", "plan": {}}"#);
+    failed(&fit, "another model");
+}
+
+/// What is wrong is said in one sentence, without a value of a record.
+#[test]
+fn wrong_files_are_refused_discreetly() {
+    let case = Case::new(100);
+    let fit = format!("{} {PRIVACY}", case.fit("linear", "model.reticent"));
+    let data = people(100);
+    let wrong = [
+        ("people.csv", data.replacen("age", "years", 1), "no column \"age\""),
+        ("people.csv", data.replacen("State", "Astronaut", 1), "column \"work\""),
+        ("people.csv", data.replacen("true", "6174", 1), "column \"member\""),
+        ("people.csv", data.lines().next().unwrap().to_owned() + "\n", "no records"),
+        ("schema.toml", SCHEMA.replace("[20, 70]", "[]"), "schema.toml"),
+        ("schema.toml", SCHEMA.replace("[20, 70]", "\"private\""), "bounds"),
+        ("schema.toml", SCHEMA.replace("bounds = [20, 70]", "mean = 40, sd = 10"), "bounds"),
+    ];
+    for (name, text, word) in wrong {
+        let right = std::fs::read_to_string(case.path(name)).unwrap();
+        case.write(name, &text);
+        failed(&fit, word);
+        let error = String::from_utf8(reticent(&fit).stderr).unwrap();
+        assert!(!error.contains("Astronaut") && !error.contains("6174"), "{error}");
+        case.write(name, &right);
+    }
+    failed(&fit.replace("people.csv", "absent.csv"), "absent.csv");
+    failed(&fit.replace("model.reticent", "absent/model.reticent"), "cannot be written");
+    failed(&format!("{fit} --test {}", case.path("schema.toml")), "schema.toml");
+    refused(&fit.replace("fit linear", "fit oracle"), "no model");
+    failed(&fit.replace("fit linear", "fit logistic"), "two classes");
+    refused(&fit.replace("--delta 1e-5", "--delta 0"), "delta");
+    refused(&fit.replace("--delta 1e-5", "--delta 0.1"), "100 records");
+    refused(&format!("{fit} --set wings=2"), "no setting");
+    refused(&fit.replace("fit linear", "fit network"), "with privacy");
+    assert!(!Path::new(&case.path("model.reticent")).exists());
+    for command in ["show", "report --out x.html", "evaluate --data x.csv"] {
+        failed(&format!("{command} {}", case.path("people.csv")), "not a model file");
+    }
+}

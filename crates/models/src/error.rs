@@ -1,0 +1,66 @@
+//! Why a model was not planned, fitted or loaded.
+
+use reticent::model::linear::LinearError;
+use reticent::model::mixture::{FitError, MixtureError};
+use reticent::model::network::NetworkError;
+use reticent::model::regression::RegressionError;
+use reticent::wall::WallError;
+use thiserror::Error;
+
+/// Why a model was not planned, fitted or loaded. Nothing in it depends on a record, with the exceptions of [`WallError`].
+#[derive(Debug, Error)]
+#[allow(missing_docs, reason = "each message says what its variant and fields are")]
+pub enum ModelError {
+    #[error("there is no model {name:?}; hint: known are {}", names())]
+    Unknown { name: String },
+    #[error(
+        "a {model} model needs {expected}, and the schema has {found}; hint: choose another model or another target"
+    )]
+    Target { model: &'static str, expected: &'static str, found: &'static str },
+    #[error("a {model} model has no setting {name:?}; hint: it has {}", settings(model))]
+    NoSetting { model: &'static str, name: String },
+    #[error("a {model} model needs a value for {name:?}: {about}; hint: add --set {name}=NUMBER")]
+    NeedsSetting { model: &'static str, name: &'static str, about: &'static str },
+    #[error("{name:?} of a {model} model must be {expected}; hint: {about}")]
+    Setting { model: &'static str, name: &'static str, expected: &'static str, about: &'static str },
+    #[error(
+        "a {model} model cannot be fitted with privacy yet; hint: use regression, or --no-privacy for a result that you keep"
+    )]
+    OnlyWithoutPrivacy { model: &'static str },
+    #[error(
+        "a {model} model can only be fitted with privacy; hint: a large epsilon comes close to a fit without"
+    )]
+    OnlyWithPrivacy { model: &'static str },
+    #[error(
+        "this is not a plan for a {model} model of these inputs: {why}; hint: make one with `reticent plan {model} --json`, and edit that"
+    )]
+    Plan { model: &'static str, why: String },
+    #[error("the noise left no density; hint: a larger epsilon, fewer inputs or more records are needed")]
+    NoDensity,
+    #[error("these arrays are not a fitted {model} model; hint: fit the model again")]
+    NotSaved { model: &'static str },
+    #[error("the fitted model has numbers that are not finite; hint: check the plan")]
+    NotFinite,
+    #[error(transparent)]
+    Linear(#[from] LinearError),
+    #[error(transparent)]
+    Mixture(#[from] MixtureError),
+    #[error(transparent)]
+    Network(#[from] NetworkError),
+    #[error(transparent)]
+    MixtureFit(#[from] FitError),
+    #[error(transparent)]
+    Regression(#[from] RegressionError),
+    #[error(transparent)]
+    Wall(#[from] WallError),
+}
+
+fn names() -> String {
+    crate::models().map(|model| model.name()).join(", ")
+}
+
+fn settings(model: &str) -> String {
+    let known = crate::model(model).map(|model| model.settings()).unwrap_or_default();
+    let names: Vec<&str> = known.iter().map(|setting| setting.name).collect();
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}
