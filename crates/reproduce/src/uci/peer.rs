@@ -1,7 +1,7 @@
 //! The settings of DP-SGD on each set.
 //!
 //! They were chosen by the test error on two or three splits at an epsilon of 1, add/remove, which no private method could do: that is
-//! generous to the peer. Between 9 and 38 settings were tried on each set, by random search and by hand.
+//! generous to the peer. Between 9 and 38 settings were tried on each set, by random search and by hand; the same serve every budget.
 
 use super::Set;
 use reticent::baseline::{DpSgd, Optimiser};
