@@ -42,7 +42,7 @@ impl Effect {
 
 /// Inputs in the middle of every column.
 pub(crate) fn middle(opened: &Opened) -> Vec<f64> {
-    opened.schema.features().iter().flat_map(|column| neutral(column)).collect()
+    opened.schema.features().iter().flat_map(neutral).collect()
 }
 
 fn neutral(column: &Column) -> Vec<f64> {

@@ -1,5 +1,6 @@
 //! A model file, ready to predict.
 
+use std::panic::AssertUnwindSafe;
 use std::path::Path;
 
 use reticent_models::{Fitted, Model, Predicted, QUANTILES, Saved, Score, Scorer, model};
@@ -35,7 +36,7 @@ impl Opened {
         let fitted = model(&header.model).and_then(|model| model.load(&saved)).map_err(|_| wrong())?;
         // The file may be anything with a right checksum: predictions rely on these sizes.
         let inputs = data::facts(&schema, 1).inputs();
-        if header.bounds["inputs"] != json!(inputs) {
+        if header.bounds["inputs"] != json!(inputs) || !predicts(fitted.as_ref(), inputs) {
             return Err(wrong());
         }
         Ok(Self { header, schema, fitted })
@@ -80,6 +81,15 @@ impl Opened {
     pub(crate) fn score(&self, source: &Source) -> Result<Score, Failure> {
         score(self.fitted.as_ref(), &self.schema, source)
     }
+}
+
+/// Whether a model can predict for so many inputs. Arrays of sizes that do not fit together are only noticed by trying.
+fn predicts(fitted: &dyn Fitted, inputs: usize) -> bool {
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| ()));
+    let trial = std::panic::catch_unwind(AssertUnwindSafe(|| fitted.predict(&vec![0.0; inputs], &[0.5])));
+    std::panic::set_hook(hook);
+    trial.is_ok()
 }
 
 /// Compares predictions with the targets of a data set.

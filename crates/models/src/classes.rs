@@ -4,11 +4,12 @@ use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
 use reticent::budget::{Adjacency, Cost, Ledger, Privacy};
-use reticent::engine::{Average, Block, Coordinates, Damping, Phase, SepPlan, Simulate, SiteModel, sep};
+use reticent::engine::{Average, Block, Coordinates, Damping, Phase, SepPlan, Simulate, SiteModel, ep, sep};
 use reticent::family::Covariance;
 use reticent::model::linear::{Linear, LinearCavity, LinearPosterior, Response};
 use reticent::receipt::Receipt;
-use reticent::wall::{Geometry, NoiseSource, Plan, Records, Sampler, Sums, Wall, WallError};
+use reticent::wall::{Geometry, NoiseSource, Plan, PlanError, Records, Sampler, Sums, Wall, WallError};
+use reticent_accounting::gaussian;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -24,6 +25,10 @@ pub(crate) struct Probit;
 const FEW: usize = 8;
 /// Steps without privacy.
 const STEPS: u64 = 50;
+/// Steps with independent weights: they need more, and without privacy these are free.
+const CAUTIOUS: (u64, u64) = (60, 300);
+/// Simulated data sets behind a plan, and records in each.
+const SIMULATED: (u64, usize) = (4, 1000);
 
 const SETTINGS: [Setting; 1] = [Setting {
     name: "prior-variance",
@@ -90,6 +95,7 @@ impl Model for Probit {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct ClassesPlan {
     inputs: usize,
+    columns: usize,
     prior_variance: f64,
     covariance: Covariance,
     response: Response,
@@ -111,11 +117,81 @@ fn plan(
     let sep = match privacy {
         Some(privacy) => {
             let rows = EncodedRows { model: linear, columns: facts.columns.clone() };
-            Some(SepPlan::new(&rows, facts.records, privacy, Coordinates::Centred)?)
+            Some(if covariance == Covariance::Full {
+                SepPlan::new(&rows, facts.records, privacy, Coordinates::Centred)?
+            } else {
+                cautious_plan(&rows, facts, privacy)?
+            })
         }
         None => None,
     };
-    Ok(Box::new(ClassesPlan { inputs, prior_variance, covariance, response, sep, records: facts.records }))
+    let (columns, records) = (facts.columns.len(), facts.records);
+    Ok(Box::new(ClassesPlan { inputs, columns, prior_variance, covariance, response, sep, records }))
+}
+
+/// A plan for independent weights.
+///
+/// A step moves all weights at once, each as if the others stood still, so it overshoots by up to the number of inputs that are
+/// not 0 in a record: at most one for each column, and the bias. Shares of the reciprocal of that cannot, as the largest
+/// eigenvalue of the Hessian over its diagonal is at most that number. Once near the solution, shares fall and
+/// average the noise.
+fn cautious_plan(rows: &EncodedRows, facts: &Facts, privacy: &Privacy) -> Result<SepPlan, ModelError> {
+    let width = rows.record_width();
+    let (mut norms, mut learnt) = (Vec::new(), 0.0);
+    for seed in 0..SIMULATED.0 {
+        let values = rows.simulate(SIMULATED.1, seed);
+        let natural = ep(rows, &values, width, 3, 0.7);
+        let mut cavity = LinearCavity::default();
+        rows.condition(&natural, &mut cavity);
+        let mut likelihood: Vec<f64> = natural.iter().zip(rows.prior()).map(|(q, p)| q - p).collect();
+        rows.centre(&cavity, &mut likelihood);
+        learnt += norm(&likelihood) * facts.records as f64 / (SIMULATED.0 as f64 * SIMULATED.1 as f64);
+        let mut out = vec![0.0; rows.width()];
+        for record in values.chunks_exact(width) {
+            out.fill(0.0);
+            rows.site(&cavity, record, &mut out);
+            rows.centre(&cavity, &mut out);
+            norms.push(norm(&out));
+        }
+    }
+    norms.retain(|norm| norm.is_finite());
+    norms.sort_by(f64::total_cmp);
+    let clip = norms.get(norms.len() / 2).copied().unwrap_or(1.0).max(1e-6);
+    // The single release that costs as much, of which the noise of an average of all steps has about the deviation.
+    let kept = if privacy.epsilon() < 25.0 { 2e-4 } else { 0.6 };
+    let single = gaussian::noise_multiplier(privacy.epsilon(), privacy.delta() * (1.0 - kept))
+        .map_err(|error| WallError::from(PlanError::from(error)))?;
+    let ends = if privacy.adjacency() == Adjacency::ReplaceOne { 2.0 } else { 1.0 };
+    let steps = CAUTIOUS.0;
+    Ok(SepPlan {
+        records: facts.records,
+        adjacency: privacy.adjacency(),
+        batch: None,
+        steps,
+        coordinates: Coordinates::Centred,
+        clip,
+        damping: cautious(facts.columns.len(), steps),
+        noise_multiplier: single * (steps as f64).sqrt() * (1.0 + 1e-6),
+        expected_noise: single * ends * clip,
+        expected_norm: learnt,
+        why: vec![
+            format!("clip {clip:.3}: half of the sites of simulated records are shorter"),
+            format!(
+                "{steps} releases of all records: the first half goes {:.0} % of the way each, the second averages",
+                100.0 / (facts.columns.len() + 1) as f64
+            ),
+        ],
+    })
+}
+
+/// Shares for so many columns: constant for half of the steps, and then falling as those of an average do.
+fn cautious(columns: usize, steps: u64) -> Damping {
+    let most = columns as f64 + 1.0;
+    Damping::Planned((0..steps).map(|t| 1.0 / (most + t.saturating_sub(steps / 2) as f64)).collect())
+}
+
+fn norm(x: &[f64]) -> f64 {
+    x.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 
 fn read_plan(model: &dyn Model, facts: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
@@ -138,6 +214,14 @@ impl ClassesPlan {
         d + if self.covariance == Covariance::Full { d * (d + 1) / 2 } else { d }
     }
 
+    /// Steps without privacy, and how far they go.
+    fn steps(&self) -> (u64, Damping) {
+        match self.covariance {
+            Covariance::Full => (STEPS, Damping::Harmonic),
+            _ => (CAUTIOUS.1, cautious(self.columns, CAUTIOUS.1)),
+        }
+    }
+
     /// What is released without privacy.
     fn without_noise(&self) -> Result<(Plan, reticent::wall::SumId), WallError> {
         let mut plan = Plan::new(self.records, Adjacency::ReplaceOne);
@@ -147,7 +231,7 @@ impl ClassesPlan {
             geometry: Geometry::Ball { radius: 1.0 },
             sampler: Sampler::Full,
             noise_multiplier: 1.0,
-            steps: STEPS,
+            steps: self.steps().0,
         })?;
         Ok((plan, sums))
     }
@@ -217,8 +301,8 @@ impl Planned for ClassesPlan {
             (None, _) => {
                 let (plan, sums) = self.without_noise()?;
                 let mut wall = Wall::without_privacy(records, source, plan, ledger)?;
-                let (coordinates, damping) = (Coordinates::Centred, Damping::Harmonic);
-                let phase = Phase { sums, steps: STEPS, coordinates, damping, clip: None };
+                let (coordinates, (steps, damping)) = (Coordinates::Centred, self.steps());
+                let phase = Phase { sums, steps, coordinates, damping, clip: None };
                 let fit = sep(&model, &mut wall, self.records, &start, &[phase], Average::Last)?;
                 let receipt = wall.finish(fit.projections)?;
                 (fit, receipt)

@@ -258,7 +258,7 @@ pub(super) fn variances(parts: [(&str, f64); 3]) -> String {
 /// What was predicted beside what happened.
 pub(super) fn calibration(points: &[Calibration], numbers: bool) -> String {
     const SIZE: f64 = 230.0;
-    let title = if numbers { "share of targets below each quantile" } else { "how often a class happened" };
+    let title = if numbers { "targets below each quantile" } else { "how often the class happened" };
     let mut svg = open(SIZE + 66.0, SIZE + 66.0, title);
     let _ = writeln!(svg, "<text x=\"{LEFT}\" y=\"14\" font-weight=\"600\">Calibration: {title}</text>");
     let _ = writeln!(svg, "<g transform=\"translate({LEFT} {TOP})\">");

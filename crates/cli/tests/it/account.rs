@@ -1,5 +1,3 @@
-use std::process::Command;
-
 use crate::{json, refused, reticent, stdout};
 
 #[test]
@@ -109,36 +107,6 @@ fn unknown_words_are_usage_errors() {
     for arguments in ["account --noise-multiplier one --delta 1e-5", "account --accountant magic", "nonsense"]
     {
         assert_eq!(reticent(arguments).status.code(), Some(2), "{arguments}");
-    }
-}
-
-/// The example at the end of each help text runs, wherever its files go.
-#[test]
-fn examples_in_help_work() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut commands = vec![
-        "account",
-        "calibrate",
-        "plan mixture",
-        "reproduce table1",
-        "reproduce fig1",
-        "reproduce coverage",
-    ];
-    if cfg!(target_os = "linux") {
-        commands.push("reproduce memory");
-    }
-    for command in commands {
-        let help = stdout(&format!("{command} --help"));
-        let example =
-            help.lines().rev().find(|line| line.trim_start().starts_with("reticent ")).expect("an example");
-        let arguments = example.split_whitespace().skip(1);
-        let output = Command::new(env!("CARGO_BIN_EXE_reticent"))
-            .args(arguments)
-            .current_dir(folder.path())
-            .output()
-            .expect("it runs");
-        assert!(output.status.success(), "{example}: {}", String::from_utf8_lossy(&output.stderr));
-        assert!(!output.stdout.is_empty() && output.stderr.is_empty(), "{example}");
     }
 }
 

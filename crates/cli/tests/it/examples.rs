@@ -11,7 +11,7 @@ use crate::fit::{Case, people};
 use crate::stdout;
 
 /// In the order that a person would try them: later ones use the files of earlier ones.
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 17] = [
     "schema",
     "fit",
     "predict",
@@ -26,6 +26,9 @@ const COMMANDS: [&str; 14] = [
     "ledger history",
     "ledger cancel",
     "completions",
+    "reproduce table1",
+    "reproduce fig1",
+    "reproduce coverage",
 ];
 
 #[test]
@@ -88,6 +91,7 @@ fn reservations(case: &Case, number: usize) {
             purpose: "an example".into(),
             plan_json: "{}".into(),
         };
+        // Never started: `cancel` gives it back.
         let _reserved = ledger.reserve("trial", &request).unwrap();
     }
 }

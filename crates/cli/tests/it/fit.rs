@@ -241,3 +241,28 @@ fn wrong_files_are_refused_discreetly() {
         failed(&format!("{command} {}", case.path("people.csv")), "not a model file");
     }
 }
+
+/// A file with a right checksum and arrays that do not fit together is refused, without a panic.
+#[test]
+fn a_forged_model_is_refused() {
+    use reticent_tables::{Array, ModelFile};
+    let case = Case::new(500);
+    stdout(&format!("{} {PRIVACY}", case.fit("linear", "model.reticent")));
+    let file = case.path("model.reticent");
+    let whole = ModelFile::read(&file).unwrap();
+    assert!(whole.arrays.len() > 3);
+    for name in whole.arrays.keys() {
+        let mut forged = whole.clone();
+        forged.arrays.insert(name.clone(), Array::new(vec![1], vec![0.5]).unwrap());
+        forged.write(&file).unwrap();
+        for command in ["show", "evaluate --data x.csv"] {
+            let output = reticent(&format!("{command} {file}"));
+            let error = String::from_utf8(output.stderr).unwrap();
+            assert!(!error.contains("panicked"), "{name}: {error}");
+            assert!(output.status.code() != Some(101), "{name}");
+        }
+        forged.arrays.remove(name);
+        forged.write(&file).unwrap();
+        failed(&format!("show {file}"), "no model");
+    }
+}

@@ -20,6 +20,9 @@ use serde::{Deserialize, Serialize};
 
 /// A standard deviation to start from for values between -1 and 1.
 const USUAL_SD: f64 = 0.5;
+/// The least variance of a coordinate that counts, where there is no noise to hide it: rounding, blown up by all rounds, must stay
+/// small beside it, as for the levels of a column, which always sum to 1.
+const LEAST: f64 = 1e-8;
 
 /// A linear prediction, and coordinates in which inputs are about white.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -126,7 +129,7 @@ impl Frame {
         // Noise of a diagonal element, of an off-diagonal one, and of the whole in the spectral norm.
         let noise = released.noise_sd[0] * unit;
         let off = noise * std::f64::consts::FRAC_1_SQRT_2;
-        let spectral = noise * (2.0 * n as f64).sqrt() + 1e-12;
+        let spectral = noise * (2.0 * n as f64).sqrt() + LEAST;
         // Clipping shortens the leading 1 as well: this is the weight that is left.
         let weight = moments[0].max(0.2);
         let shrink = 1.0 / (weight * (1.0 + (off / weight).powi(2)));
