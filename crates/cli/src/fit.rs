@@ -21,8 +21,8 @@ use crate::{data, evaluate, ledger};
 /// Fit a model to private records, and write a posterior that may be published.
 #[derive(clap::Args)]
 #[command(after_help = "\
-Models: regression and linear for a numeric target, logistic and probit for two classes, mixture for
-groups of records, network (only with --no-privacy yet).
+Models: regression, linear and network for a numeric target, logistic and probit for two classes, mixture
+for groups of records.
 
 Under replace-one adjacency the number of records is public and read from the file. Under add-remove
 it is not, and --records says about how many there are: a public guess.
@@ -70,7 +70,7 @@ pub(crate) struct Args {
     /// Records to evaluate the model on. What the model file says about them is not private.
     #[arg(long, value_name = "FILE")]
     pub(crate) test: Option<PathBuf>,
-    /// NOT PRIVATE: scale by the mean and deviation of the data (networks only).
+    /// NOT PRIVATE: scale by the mean and deviation of the data (networks without privacy only).
     #[arg(long)]
     pub(crate) assume_public_moments: bool,
     /// A setting of the model, such as components=3.
@@ -125,8 +125,9 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
 /// The schema, with what was assumed to be public.
 fn prepared_schema(args: &Args, model: &dyn Model) -> Result<Schema, Failure> {
     let mut schema = data::schema(&args.schema)?;
+    let needs_bounds = model.needs_bounds() || !args.no_privacy;
     if args.assume_public_moments {
-        if model.needs_bounds() {
+        if needs_bounds {
             let message = format!("a {} model is scaled by bounds, not by moments", model.name());
             let hint = "take bounds from the data with `reticent schema --assume-public`, or state them";
             return Err(Failure::usage(message, hint));
@@ -134,7 +135,7 @@ fn prepared_schema(args: &Args, model: &dyn Model) -> Result<Schema, Failure> {
         let unscaled = Encoder::new(&schema.unscaled())?.read(&Source::open(&args.data)?)?;
         schema = schema.assuming_public_moments(unscaled.rows())?;
     }
-    if let Some(column) = data::without_bounds(&schema).filter(|_| model.needs_bounds()) {
+    if let Some(column) = data::without_bounds(&schema).filter(|_| needs_bounds) {
         let message = format!(
             "{}, column {column:?}: a {} model needs `bounds = [low, high]`, and found `mean` and `sd`",
             args.schema.display(),

@@ -204,3 +204,34 @@ fn classes_that_no_line_tells_apart_are_learnt() {
         assert!(share > 0.9, "{method}: {share}");
     }
 }
+
+/// With little noise DP-SEP is SEP clipped: after a step, the two differ by no more than the noise that the fit reports, to six of its
+/// deviations in each of 122 coordinates.
+#[test]
+fn little_noise_leaves_clipped_sep() {
+    let model = Network::new(&[1, 20], OutputNoise::Known(0.25)).unwrap();
+    let (steps, radius) = (1, 0.5);
+    let run = |private: bool| {
+        let (plan, sums) = plan(model.width(), Sampler::Full, steps, 0.3, radius);
+        let records = Records::new(values(), 2).unwrap();
+        let source = NoiseSource::insecure_from_seed(9);
+        let mut wall = if private {
+            let privacy = Privacy::new(1e6, 1e-5, Adjacency::ReplaceOne).unwrap();
+            Wall::new(records, source, plan, &privacy, Box::new(Unlimited)).unwrap()
+        } else {
+            Wall::without_privacy(records, source, plan, Box::new(Unlimited)).unwrap()
+        };
+        let clip = (!private).then_some(Geometry::Ball { radius });
+        let phase =
+            Phase { sums, steps, coordinates: Coordinates::Centred, damping: Damping::Share(0.1), clip };
+        let mut state = Sep::new(&model, N, &model.start(1, Start::Usual));
+        state.run(&model, &mut wall, &phase, Average::Last).unwrap();
+        let noise = state.fit(&model).noise.variances();
+        (state.likelihood().to_vec(), noise)
+    };
+    let ((noisy, variances), (clipped, _)) = (run(true), run(false));
+    assert_ne!(noisy, clipped);
+    for ((noisy, clipped), variance) in noisy.iter().zip(&clipped).zip(&variances) {
+        assert!((noisy - clipped).abs() < 6.0 * variance.sqrt(), "{noisy} {clipped} {variance}");
+    }
+}

@@ -235,7 +235,7 @@ fn wrong_files_are_refused_discreetly() {
     refused(&fit.replace("--delta 1e-5", "--delta 0"), "delta");
     refused(&fit.replace("--delta 1e-5", "--delta 0.1"), "100 records");
     refused(&format!("{fit} --set wings=2"), "no setting");
-    refused(&fit.replace("fit linear", "fit network"), "with privacy");
+    refused(&format!("{} --assume-public-moments", fit.replace("fit linear", "fit network")), "bounds");
     assert!(!Path::new(&case.path("model.reticent")).exists());
     for command in ["show", "report --out x.html", "evaluate --data x.csv"] {
         failed(&format!("{command} {}", case.path("people.csv")), "not a model file");

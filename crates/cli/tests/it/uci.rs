@@ -41,7 +41,7 @@ fn both_tables_share_their_results_and_all_methods_predict() {
         format!("--data {data} --sets wine --quick --hidden 8 --epsilon 8 --out {}", out.display());
     let found = json(&format!("reproduce table2 {arguments}"));
     let results = lines(&out.join("results.jsonl"));
-    assert_eq!(results.len(), 2 * 9);
+    assert_eq!(results.len(), 2 * 10);
 
     // Nothing is done twice: the results are the same, and the other table has them.
     assert_eq!(json(&format!("reproduce table2 {arguments}")), found);
@@ -54,7 +54,7 @@ fn both_tables_share_their_results_and_all_methods_predict() {
     }
     let file = |name: &str| std::fs::read_to_string(out.join(name)).unwrap();
     assert_eq!(serde_json::from_str::<serde_json::Value>(&file("table2.json")).unwrap(), found);
-    assert_eq!(file("table3.csv").lines().count(), 1 + 9);
+    assert_eq!(file("table3.csv").lines().count(), 1 + 10);
     let page = file("table3.html");
     assert!(page.contains("95 %") && page.contains("0.623") && !page.contains("<script"), "{page}");
 
