@@ -159,13 +159,13 @@ fn privacy(args: &Args) -> Result<Option<Privacy>, Failure> {
     }
 }
 
-/// The public number of records. Under add/remove it must not be read from the file.
+/// The public number of records. Under add/remove it must not be read from the file, not even whether there are any.
 fn records(args: &Args, source: &Source, rows: usize) -> Result<usize, Failure> {
-    if rows == 0 {
-        let message = format!("{}: there are no records", data::name(source));
-        return Err(Failure::failed(message, Some("give a file with at least one record".to_owned())));
-    }
     if args.no_privacy || args.adjacency.adjacency() == Adjacency::ReplaceOne {
+        if rows == 0 {
+            let message = format!("{}: there are no records", data::name(source));
+            return Err(Failure::failed(message, Some("give a file with at least one record".to_owned())));
+        }
         if args.records.is_some() {
             let hint = "leave --records out, or say --adjacency add-remove";
             return Err(Failure::usage("the number of records is public here and read from the file", hint));

@@ -242,6 +242,37 @@ fn wrong_files_are_refused_discreetly() {
     }
 }
 
+/// Whether anybody is in the file is private under add/remove: no records are fitted like any others.
+#[test]
+fn an_empty_file_is_no_error_if_its_size_is_private() {
+    let case = Case::new(500);
+    let data = std::fs::read_to_string(case.path("people.csv")).unwrap();
+    case.write("people.csv", &(data.lines().next().unwrap().to_owned() + "\n"));
+    let fit = format!("{} {PRIVACY}", case.fit("linear", "model.reticent"));
+    failed(&fit, "no records");
+    stdout(&format!("{fit} --adjacency add-remove --records 500"));
+    assert!(Path::new(&case.path("model.reticent")).exists());
+}
+
+/// A plan with numbers beyond reason is refused, rather than never done.
+#[test]
+fn an_absurd_plan_is_refused() {
+    let case = Case::new(3000);
+    let schema = case.path("schema.toml");
+    let plan = stdout(&format!("plan regression --schema {schema} --records 3000 {PRIVACY} --json"));
+    let mut plan: serde_json::Value = serde_json::from_str(&plan).unwrap();
+    let edited = case.path("plan.json");
+    let fit = format!("{} {PRIVACY} --plan {edited}", case.fit("regression", "model.reticent"));
+    for (name, number) in [("length_scale", 1e-300), ("noise_multiplier", 1e200), ("inflation", 1e-200)] {
+        let place = &mut plan["plan"]["refinement"]["features"][name];
+        let before = std::mem::replace(place, number.into());
+        assert!(before.is_number(), "{name}");
+        std::fs::write(&edited, plan.to_string()).unwrap();
+        failed(&fit, "positive numbers");
+        plan["plan"]["refinement"]["features"][name] = before;
+    }
+}
+
 /// A file with a right checksum and arrays that do not fit together is refused, without a panic.
 #[test]
 fn a_forged_model_is_refused() {

@@ -44,7 +44,7 @@ const KIN8NM: Row = Row {
 };
 const POWER: Row = Row { batch: 1000, input_scale: 3.0, target_scale: 3.0, ..KIN8NM };
 const NAVAL: Row = Row { batch: 256, steps: 1000, clip: 0.5, learning_rate: 0.1, ..KIN8NM };
-const PROTEIN: Row = Row { average: true, target_scale: 2.0, ..POWER };
+const PROTEIN: Row = Row { hidden: 100, batch: 2000, steps: 1500, target_scale: 2.0, ..POWER };
 const WINE: Row =
     Row { hidden: 20, steps: 300, learning_rate: 0.1, average: true, target_scale: 2.0, ..KIN8NM };
 

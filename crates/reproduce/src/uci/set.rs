@@ -63,9 +63,9 @@ impl Set {
 
     /// Public bounds of the inputs, and of the target, which is last.
     ///
-    /// Those of kin8nm follow from what it is: joint angles, and a distance that two links cannot exceed much. The others are the
-    /// ranges in the public descriptions of the sets, rounded outwards. Columns that never change get a small interval about
-    /// their value.
+    /// Inputs of kin8nm are joint angles. All others are the ranges of the data sets themselves, rounded outwards: these sets are
+    /// public, and the ranges stand for what an owner of private records would know. Columns that never change get a small interval
+    /// about their value.
     #[must_use]
     pub fn bounds(self) -> &'static [Bounds] {
         match self {

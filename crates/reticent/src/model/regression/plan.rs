@@ -109,7 +109,9 @@ pub struct Expected {
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "each message says what its variant is")]
 pub enum RegressionError {
-    #[error("a regression needs at least one input and one record, and a plan positive numbers throughout")]
+    #[error(
+        "a regression needs at least one input and one record, and a plan positive numbers within reason"
+    )]
     Numbers,
     #[error("delta must be positive: the noise is Gaussian")]
     NoDelta,
@@ -275,7 +277,8 @@ impl RegressionPlan {
     }
 
     fn releases(&self) -> Result<(Plan, Releases), RegressionError> {
-        let positive = |x: f64| x > 0.0 && x.is_finite();
+        // Beyond these, powers of them would not be numbers.
+        let positive = |x: f64| (1e-9..=1e9).contains(&x);
         let rounds =
             self.rounds.iter().all(|round| positive(round.reach) && positive(round.noise_multiplier));
         let refinement = match &self.refinement {
@@ -293,7 +296,7 @@ impl RegressionPlan {
             Some(RefinementPlan::Network(plan)) => {
                 let numbers = [plan.clip, plan.damping, plan.noise_variance, plan.check_noise_multiplier];
                 plan.steps > 0
-                    && plan.start_precision >= 0.0
+                    && (0.0..=1e9).contains(&plan.start_precision)
                     && numbers.into_iter().all(positive)
                     && plan.network(self.inputs).is_ok()
             }
