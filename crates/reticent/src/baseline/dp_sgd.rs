@@ -248,7 +248,8 @@ impl DpSgdPlan {
         let projections = u64::from(released.values[0] / n < least);
         let model = shape.model(noise_variance)?;
         let (means, variances) = (shape.in_order_of_the_model(&weights, 1), vec![0.0; weights.len()]);
-        let posterior = NetworkPosterior::from_moments(&model, means, variances, noise_variance);
+        let posterior =
+            NetworkPosterior::from_moments(&model, means, variances.clone(), variances, noise_variance);
         Ok((posterior, wall.finish(projections)?))
     }
 }

@@ -79,7 +79,8 @@ fn the_model_has_the_same_outputs() {
         let weights = shape.start(&mut ChaCha8Rng::seed_from_u64(5));
         let means = shape.in_order_of_the_model(&weights, 1);
         let model = shape.model(0.7).unwrap();
-        let posterior = NetworkPosterior::from_moments(&model, means, vec![0.0; weights.len()], 0.7);
+        let none = vec![0.0; weights.len()];
+        let posterior = NetworkPosterior::from_moments(&model, means, none.clone(), none, 0.7);
         let record = [0.3, -1.2, 2.0, 0.0];
         let prediction = posterior.predict(&record[..3]);
         assert!((prediction.mean - shape.residual(&weights, &record)).abs() < 1e-12, "{hidden:?}");

@@ -83,7 +83,7 @@ impl Variational {
         let model = shape.model(state.noise_variance)?;
         let means = shape.in_order_of_the_model(&state.parameters[..state.size], 1);
         let variances = shape.in_order_of_the_model(&state.variances, 2);
-        Ok(NetworkPosterior::from_moments(&model, means, variances, state.noise_variance))
+        Ok(NetworkPosterior::from_moments(&model, means, variances.clone(), variances, state.noise_variance))
     }
 }
 

@@ -41,22 +41,28 @@ impl NetworkPosterior {
         Self { model: model.clone(), aware, naive: cavity, noise_variance }
     }
 
-    /// With weights of these moments, in the order and the scale of the network's own, and this variance of targets.
+    /// With weights of these moments, with and without the privacy noise in the variances, in the order and the scale of the network's own,
+    /// and this variance of targets.
     pub(crate) fn from_moments(
         model: &Network,
         means: Vec<f64>,
         variances: Vec<f64>,
+        naive: Vec<f64>,
         noise_variance: f64,
     ) -> Self {
-        let aware = NetworkCavity::new(means.clone(), variances.clone(), noise_variance);
-        let naive = NetworkCavity::new(means, variances, noise_variance);
+        let aware = NetworkCavity::new(means.clone(), variances, noise_variance);
+        let naive = NetworkCavity::new(means, naive, noise_variance);
         Self { model: model.clone(), aware, naive, noise_variance }
     }
 
+    /// How many inputs it has.
+    pub(crate) fn inputs(&self) -> usize {
+        self.model.inputs()
+    }
+
     /// The means of weights, and their variances with and without the privacy noise in them.
-    pub(crate) fn into_moments(self) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
-        let (means, aware) = self.aware.into_moments();
-        (means, aware, self.naive.into_moments().1)
+    pub(crate) fn moments(&self) -> (&[f64], &[f64], &[f64]) {
+        (self.aware.means(), self.aware.variances(), self.naive.variances())
     }
 
     /// What is known of the target of a record with these inputs. For a probit it is [`Prediction::positive`] that says how

@@ -149,8 +149,9 @@ impl NetworkCavity {
         Self { means, variances, noise: None, noise_variance }
     }
 
-    pub(super) fn into_moments(self) -> (Vec<f64>, Vec<f64>) {
-        (self.means, self.variances)
+    /// $v$ of each weight.
+    pub(super) fn variances(&self) -> &[f64] {
+        &self.variances
     }
 
     /// Mean and variance of the output, without the noise about it.

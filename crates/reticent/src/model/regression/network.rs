@@ -9,6 +9,7 @@ use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Means start somewhat smaller than is usual.
 const START_SCALE: f64 = 0.7;
@@ -51,7 +52,7 @@ impl NetworkPlan {
         self.network(inputs).map_or(0, |network| network.width())
     }
 
-    /// Runs DP-SEP. `sums` are the planned releases of sites.
+    /// Runs DP-SEP. `sums` are the planned releases of sites. Also how often a weight was moved back into its domain.
     pub(super) fn fit(
         &self,
         network: &Network,
@@ -59,7 +60,7 @@ impl NetworkPlan {
         wall: &mut Wall,
         sums: SumId,
         records: usize,
-    ) -> Result<Weights, WallError> {
+    ) -> Result<(Weights, u64), WallError> {
         let model = Residual { frame, network };
         let phase = Phase {
             sums,
@@ -76,22 +77,67 @@ impl NetworkPlan {
         }
         let mut state = Sep::new(&model, records, &start);
         state.run(&model, wall, &phase, Average::SecondHalf)?;
-        let (means, variances, naive) = NetworkPosterior::new(network, &state.fit(&model)).into_moments();
-        let deviation = frame.residual_variance.sqrt();
-        Ok(Weights { hidden: self.hidden.clone(), means, variances, naive, deviation })
+        let fit = state.fit(&model);
+        let posterior = NetworkPosterior::new(network, &fit);
+        let (hidden, deviation) = (self.hidden.clone(), frame.residual_variance.sqrt());
+        Ok((Weights { hidden, posterior: Arc::new(posterior), deviation }, fit.projections))
     }
 }
 
 /// A posterior of the weights of a network, which knows of the privacy noise.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(try_from = "SavedWeights", into = "SavedWeights")]
 pub struct Weights {
+    hidden: Vec<usize>,
+    posterior: Arc<NetworkPosterior>,
+    /// What its output is multiplied with.
+    deviation: f64,
+}
+
+impl PartialEq for Weights {
+    fn eq(&self, other: &Self) -> bool {
+        let same = self.hidden == other.hidden && self.deviation == other.deviation;
+        same && self.posterior.moments() == other.posterior.moments()
+    }
+}
+
+/// The same as it is written.
+#[derive(Serialize, Deserialize)]
+struct SavedWeights {
+    inputs: usize,
     hidden: Vec<usize>,
     means: Vec<f64>,
     variances: Vec<f64>,
     /// Variances without the privacy noise.
     naive: Vec<f64>,
-    /// What its output is multiplied with.
     deviation: f64,
+}
+
+impl From<Weights> for SavedWeights {
+    fn from(Weights { hidden, posterior, deviation }: Weights) -> Self {
+        let (means, variances, naive) = posterior.moments();
+        let [means, variances, naive] = [means, variances, naive].map(<[f64]>::to_vec);
+        Self { inputs: posterior.inputs(), hidden, means, variances, naive, deviation }
+    }
+}
+
+impl TryFrom<SavedWeights> for Weights {
+    type Error = NetworkError;
+
+    fn try_from(saved: SavedWeights) -> Result<Self, NetworkError> {
+        let SavedWeights { inputs, hidden, means, variances, naive, deviation } = saved;
+        // Sizes may come from a file: no more weights than there are numbers.
+        let sizes: Vec<usize> = std::iter::once(inputs).chain(hidden.iter().copied()).collect();
+        if sizes.iter().any(|&size| size > means.len()) {
+            return Err(NetworkError::Shape);
+        }
+        let network = Network::new(&sizes, OutputNoise::Known(1.0))?;
+        if [&means, &variances, &naive].iter().any(|part| part.len() != network.weights()) {
+            return Err(NetworkError::Shape);
+        }
+        let posterior = NetworkPosterior::from_moments(&network, means, variances, naive, 1.0);
+        Ok(Self { hidden, posterior: Arc::new(posterior), deviation })
+    }
 }
 
 impl Weights {
@@ -107,20 +153,14 @@ impl Weights {
 
     /// The mean and the variance of what the network adds at $z$.
     pub(super) fn moments(&self, z: &[f64]) -> (f64, f64) {
-        self.moments_with(&self.variances, z)
+        let found = self.posterior.predict(z);
+        (found.mean * self.deviation, found.variance * self.deviation * self.deviation)
     }
 
     /// The part of the variance that the privacy noise is responsible for.
     pub(super) fn privacy_variance(&self, z: &[f64]) -> f64 {
-        (self.moments(z).1 - self.moments_with(&self.naive, z).1).max(0.0)
-    }
-
-    fn moments_with(&self, variances: &[f64], z: &[f64]) -> (f64, f64) {
-        let sizes: Vec<usize> = std::iter::once(z.len()).chain(self.hidden.iter().copied()).collect();
-        let Ok(network) = Network::new(&sizes, OutputNoise::Known(1.0)) else { return (0.0, 0.0) };
-        let posterior = NetworkPosterior::from_moments(&network, self.means.clone(), variances.to_vec(), 1.0);
-        let found = posterior.predict(z);
-        (found.mean * self.deviation, found.variance * self.deviation * self.deviation)
+        let naive = self.posterior.predict_naively(z).variance * self.deviation * self.deviation;
+        (self.moments(z).1 - naive).max(0.0)
     }
 }
 

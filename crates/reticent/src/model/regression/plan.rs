@@ -394,18 +394,21 @@ impl RegressionPlan {
         releases: &Releases,
     ) -> Result<(RegressionPosterior, Receipt), RegressionError> {
         let records = self.records as f64;
-        let mut frame = Frame::new(self.inputs);
+        let (mut frame, mut projections) = (Frame::new(self.inputs), 0);
         for (round, id) in self.rounds.iter().zip(&releases.rounds) {
             let radius = frame.radius(round.reach);
             let released = wall.sum(*id, &Moments { frame: &frame, radius })?;
-            frame = frame.update(&released, radius, records);
+            let (next, moved) = frame.update(&released, radius, records);
+            frame = next;
+            projections += moved;
         }
         let mut predictor = Predictor { frame, refined: None };
         let mut variance = predictor.frame.residual_variance;
         let mut learnt =
             Learnt { variance: predictor.frame.mean_uncertainty(), freedom: self.inputs as f64 + 1.0 };
         if let (Some(plan), Some((sums, check))) = (&self.refinement, releases.refinement) {
-            let (refined, more) = self.refine(&predictor.frame, plan, &mut wall, sums)?;
+            let (refined, more, moved) = self.refine(&predictor.frame, plan, &mut wall, sums)?;
+            projections += moved;
             let refined = Predictor { frame: predictor.frame.clone(), refined: Some(refined) };
             let cap = 4.0 * variance;
             let released = wall.sum(check, &Losses { predictors: [&predictor, &refined], cap })?;
@@ -429,17 +432,17 @@ impl RegressionPlan {
             }
         };
         let freedom = (learnt.freedom / records).min(0.5);
-        Ok((posterior.calibrated(residuals, freedom), wall.finish(0)?))
+        Ok((posterior.calibrated(residuals, freedom), wall.finish(projections)?))
     }
 
-    /// What to add to the linear prediction.
+    /// What to add to the linear prediction, and how often something was moved back into its domain.
     fn refine(
         &self,
         frame: &Frame,
         plan: &RefinementPlan,
         wall: &mut Wall,
         sums: SumId,
-    ) -> Result<(Refined, Learnt), RegressionError> {
+    ) -> Result<(Refined, Learnt, u64), RegressionError> {
         let records = self.records as f64;
         match plan {
             RefinementPlan::Features(plan) => {
@@ -454,13 +457,13 @@ impl RegressionPlan {
                     refinement.step(&mut features, &released.values, variance, (step as f64).sqrt());
                 }
                 let learnt = refinement.finish(&mut features, records, plan.seed);
-                Ok((Refined::Features(features), learnt))
+                Ok((Refined::Features(features), learnt, 0))
             }
             RefinementPlan::Network(plan) => {
                 let network = plan.network(self.inputs).map_err(|_| RegressionError::Numbers)?;
-                let weights = plan.fit(&network, frame, wall, sums, self.records)?;
+                let (weights, moved) = plan.fit(&network, frame, wall, sums, self.records)?;
                 let learnt = Learnt { variance: weights.mean_variance(frame), freedom: 0.0 };
-                Ok((Refined::Network(weights), learnt))
+                Ok((Refined::Network(weights), learnt, moved))
             }
         }
     }

@@ -119,8 +119,9 @@ impl Frame {
         (1.0 + reach * (self.spread.iter().sum::<f64>() + 1.0)).sqrt()
     }
 
-    /// What a round says, from its released moments over their radius squared.
-    pub(super) fn update(&self, released: &Released, radius: f64, records: f64) -> Self {
+    /// What a round says, from its released moments over their radius squared; and how many directions the noise had given a variance
+    /// that is not positive.
+    pub(super) fn update(&self, released: &Released, radius: f64, records: f64) -> (Self, u64) {
         let (d, n) = (self.inputs(), self.inputs() + 2);
         let unit = radius * radius / records;
         let mut moments = vec![0.0; n * n];
@@ -186,7 +187,8 @@ impl Frame {
         let error = from_noise + left / records;
         let residual_variance = (left * self.residual_variance).min(1.0);
         let from_slopes = |(l, floor): (&f64, &f64)| error * floor / (l * l) * self.residual_variance;
-        Self {
+        let moved = values.iter().filter(|value| **value <= 0.0).count() as u64;
+        let frame = Self {
             centre,
             whitening,
             colouring,
@@ -199,7 +201,8 @@ impl Frame {
                 ridged.iter().zip(&floored).map(from_slopes).collect(),
             ),
             privacy_share: from_noise / error,
-        }
+        };
+        (frame, moved)
     }
 }
 

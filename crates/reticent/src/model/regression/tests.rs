@@ -53,7 +53,7 @@ fn frame_after(d: usize, released: &[f64]) -> Frame {
     let released = Released { values, noise_sd, expected_batch: 1.0, step: 1, guarantee };
     let frame = Frame::new(d);
     let radius = frame.radius(1.0);
-    frame.update(&released, radius, 1.0)
+    frame.update(&released, radius, 1.0).0
 }
 
 proptest! {
@@ -296,4 +296,17 @@ fn broken_plans_of_networks_are_refused() {
     assert!(broken(&|plan| plan.floor = 0.0));
     assert!(broken(&|plan| plan.start_precision = f64::NAN));
     assert!(!broken(&|_| ()));
+}
+
+/// Few records under much noise: variances that are not positive are counted in the receipt.
+#[test]
+fn what_was_moved_back_is_counted() {
+    let privacy = privacy(0.1);
+    let plan = RegressionPlan::linear(2, 100, &privacy).expect("a plan");
+    let moved = (0..20).map(|_| {
+        let records = Records::new(values(100, 1), 3).expect("whole rows");
+        plan.fit(records, source(), &privacy, Box::new(Unlimited)).expect("a fit").1.projections
+    });
+    // Each of 60 rounds has a variance of noise alone, which is negative half of the time.
+    assert!(moved.sum::<u64>() > 0);
 }
