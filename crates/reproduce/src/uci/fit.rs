@@ -90,7 +90,8 @@ fn fit(values: Vec<f64>, records: usize, inputs: usize, job: &Job) -> Result<Pre
         Method::Vi => {
             let passes = VARIATIONAL_PASSES * passes;
             let settings = Variational { hidden: vec![hidden], passes, seed, ..Variational::default() };
-            let posterior = settings.fit(&values, inputs)?;
+            let (rows, source) = (Records::new(values, inputs + 1)?, NoiseSource::from_os()?);
+            let (posterior, _) = settings.fit(rows, records, inputs, source, Box::new(Unlimited))?;
             gaussian(move |x| posterior.predict(x))
         }
         Method::Adf | Method::Ep | Method::Sep | Method::SepClipped => {

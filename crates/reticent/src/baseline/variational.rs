@@ -2,7 +2,7 @@
 //!
 //! $$\sum_n E_q[\log N(y_n; f(x_n, w), s^2)] - \sum_l KL(q_l \Vert N(0, \tau_l I)).$$
 //!
-//! Expectations are over one draw for each record in each pass: of the pre-activations of a layer, which are Gaussian given its
+//! Expectations are over one draw for each record in each step, which depends on the step and the record alone: of the pre-activations of a layer, which are Gaussian given its
 //! inputs, $a = m + \sqrt v\,\epsilon$ with $m = \sum \mu z$ and $v = \sum \sigma^2 z^2$. So gradients are those of
 //! backpropagation by $m$ and, times $\epsilon/2\sqrt v$, by $v$. The noise $s^2$ and the prior variances $\tau_l$ of layers
 //! are set to the best for the moment after each pass.
@@ -14,11 +14,14 @@
 use super::BaselineError;
 use super::adam::Adam;
 use super::perceptron::{Perceptron, dot};
+use crate::budget::{Adjacency, Ledger};
 use crate::model::network::NetworkPosterior;
+use crate::receipt::Receipt;
+use crate::wall::{Geometry, NoiseSource, Plan, Query, Records, Sampler, Sums, Wall, WallError};
 use rand::SeedableRng;
-use rand::rngs::ChaCha8Rng;
-use rand::seq::SliceRandom;
+use rand::rngs::{ChaCha8Rng, SmallRng};
 use rand_distr::{Distribution, StandardNormal};
+use std::cell::RefCell;
 
 /// Settings of variational inference. **Not private.**
 #[derive(Debug, Clone, PartialEq)]
@@ -46,48 +49,102 @@ impl Default for Variational {
 const START_DEVIATION: f64 = 0.05;
 
 impl Variational {
-    /// Fits the records, rows of `inputs` inputs and a target. **Not private.**
+    /// Fits this many records, rows of `inputs` inputs and a target. **Not private**: the wall is open.
     ///
     /// # Errors
     /// [`BaselineError`] for settings that make no sense.
-    pub fn fit(&self, values: &[f64], inputs: usize) -> Result<NetworkPosterior, BaselineError> {
+    pub fn fit(
+        &self,
+        records: Records,
+        count: usize,
+        inputs: usize,
+        source: NoiseSource,
+        ledger: Box<dyn Ledger>,
+    ) -> Result<(NetworkPosterior, Receipt), BaselineError> {
         let shape = Perceptron::new(inputs, &self.hidden)?;
-        let count = values.len() / (inputs + 1);
         if count == 0 || self.passes == 0 || self.batch == 0 || self.learning_rate <= 0.0 {
             return Err(BaselineError::Settings);
         }
-        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
-        let mut state = State::new(&shape, &mut rng);
-        let (mut adam, mut gradient) = (Adam::new(2 * state.size), vec![0.0; 2 * state.size]);
-        let mut order: Vec<usize> = (0..count).collect();
-        let total = (self.passes * count.div_ceil(self.batch)) as f64;
-        let mut steps = 0.0;
-        for _ in 0..self.passes {
-            order.shuffle(&mut rng);
-            let mut squares = 0.0;
-            for batch in order.chunks(self.batch) {
-                gradient.fill(0.0);
-                state.condition();
-                for &n in batch {
-                    squares += state.record(&values[n * (inputs + 1)..][..=inputs], &mut rng, &mut gradient);
-                }
-                state.divergence(batch.len() as f64 / count as f64, &mut gradient);
-                gradient.iter_mut().for_each(|g| *g /= batch.len() as f64);
-                adam.step(&mut state.parameters, &gradient, self.learning_rate * (1.0 - steps / total));
-                steps += 1.0;
+        let mut state = State::new(&shape, &mut ChaCha8Rng::seed_from_u64(self.seed));
+        let (size, batch) = (state.parameters.len(), self.batch.min(count));
+        let steps_of_a_pass = count.div_ceil(batch) as u64;
+        let steps = self.passes as u64 * steps_of_a_pass;
+        let mut plan = Plan::new(count, Adjacency::ReplaceOne);
+        let sums = plan.sums(Sums {
+            what: "gradients of the evidence lower bound".into(),
+            width: size + 1,
+            // An open wall neither clips nor adds noise.
+            geometry: Geometry::Ball { radius: 1.0 },
+            sampler: Sampler::Pass { batch },
+            noise_multiplier: 1.0,
+            steps,
+        });
+        let sums = sums.map_err(WallError::from)?;
+        let mut wall = Wall::without_privacy(records, source, plan, ledger)?;
+        let (mut adam, mut squares) = (Adam::new(size), 0.0);
+        for step in 0..steps {
+            state.condition();
+            let released = wall.sum(sums, &Gradients { state: &state, seed: self.seed ^ step << 32 })?;
+            let (mut gradient, batch) = (released.values, released.expected_batch);
+            squares += gradient.pop().unwrap_or(0.0);
+            state.divergence(batch / count as f64, &mut gradient);
+            gradient.iter_mut().for_each(|g| *g /= batch);
+            let left = (steps - step) as f64 / steps as f64;
+            adam.step(&mut state.parameters, &gradient, self.learning_rate * left);
+            if (step + 1) % steps_of_a_pass == 0 {
+                state.noise_variance = squares / count as f64;
+                state.refine_prior();
+                squares = 0.0;
             }
-            state.noise_variance = squares / count as f64;
-            state.refine_prior();
         }
         state.condition();
         let model = shape.model(state.noise_variance)?;
         let means = shape.in_order_of_the_model(&state.parameters[..state.size], 1);
         let variances = shape.in_order_of_the_model(&state.variances, 2);
-        Ok(NetworkPosterior::from_moments(&model, means, variances.clone(), variances, state.noise_variance))
+        let noise = state.noise_variance;
+        let posterior = NetworkPosterior::from_moments(&model, means, variances.clone(), variances, noise);
+        Ok((posterior, wall.finish(0)?))
     }
 }
 
-/// The approximation, and the activations of one record.
+/// The gradient of a record, and its squared residual.
+struct Gradients<'a> {
+    state: &'a State<'a>,
+    /// Of the draws of this step.
+    seed: u64,
+}
+
+impl Query for Gradients<'_> {
+    fn width(&self) -> usize {
+        self.state.parameters.len() + 1
+    }
+
+    fn contribute(&self, record: &[f64], out: &mut [f64]) {
+        // A draw for each record that is a function of the record: no state is carried from one to the next.
+        let mix = |seed: u64, x: &f64| (seed ^ x.to_bits()).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+        let mut rng = SmallRng::seed_from_u64(record.iter().fold(self.seed, mix));
+        let (gradient, squares) = out.split_at_mut(self.state.parameters.len());
+        squares[0] = self.state.record(record, &mut rng, gradient);
+    }
+}
+
+/// The activations of one record. All are written before they are read.
+#[derive(Default)]
+struct Space {
+    /// Inputs of layers, and the output.
+    z: Vec<f64>,
+    squares: Vec<f64>,
+    /// $\epsilon/2\sqrt v$ of each unit.
+    tilt: Vec<f64>,
+    upper: Vec<f64>,
+    lower: Vec<f64>,
+}
+
+thread_local! {
+    static SPACE: RefCell<Space> = RefCell::default();
+}
+
+/// The approximation.
 pub(super) struct State<'a> {
     shape: &'a Perceptron,
     /// Weights.
@@ -100,13 +157,6 @@ pub(super) struct State<'a> {
     noise_variance: f64,
     /// $\tau_l$.
     prior: Vec<f64>,
-    /// Inputs of layers, and the output.
-    z: Vec<f64>,
-    squares: Vec<f64>,
-    /// $\epsilon/2\sqrt v$ of each unit.
-    tilt: Vec<f64>,
-    upper: Vec<f64>,
-    lower: Vec<f64>,
 }
 
 impl<'a> State<'a> {
@@ -118,9 +168,7 @@ impl<'a> State<'a> {
             parameters.extend(std::iter::repeat_n(deviation.ln(), (layer.inputs + 1) * layer.units));
         }
         let (variances, prior) = (vec![0.0; size], vec![1.0; shape.layers.len()]);
-        let [z, squares, tilt, upper, lower] = [const { Vec::new() }; 5];
-        let noise_variance = 0.1;
-        Self { shape, size, parameters, variances, noise_variance, prior, z, squares, tilt, upper, lower }
+        Self { shape, size, parameters, variances, noise_variance: 0.1, prior }
     }
 
     /// $\sigma^2$ from $\log\sigma$.
@@ -130,20 +178,22 @@ impl<'a> State<'a> {
     }
 
     /// Adds the gradient of a record's $-E_q[\log N(y; f, s^2)]$, at one draw, and gives its squared residual.
-    pub(super) fn record(&mut self, record: &[f64], rng: &mut ChaCha8Rng, gradient: &mut [f64]) -> f64 {
+    pub(super) fn record(&self, record: &[f64], rng: &mut SmallRng, gradient: &mut [f64]) -> f64 {
         let (inputs, target) = record.split_at(self.shape.inputs());
-        let residual = self.forward(inputs, rng) - target[0];
-        self.backward(residual / self.noise_variance, gradient);
-        residual * residual
+        SPACE.with_borrow_mut(|space| {
+            let residual = self.forward(inputs, rng, space) - target[0];
+            self.backward(residual / self.noise_variance, space, gradient);
+            residual * residual
+        })
     }
 
-    fn forward(&mut self, inputs: &[f64], rng: &mut ChaCha8Rng) -> f64 {
-        let (z, squares) = (&mut self.z, &mut self.squares);
+    fn forward(&self, inputs: &[f64], rng: &mut SmallRng, space: &mut Space) -> f64 {
+        let Space { z, squares, tilt, .. } = space;
         z.clear();
         z.extend_from_slice(inputs);
         squares.clear();
         squares.extend(inputs.iter().map(|x| x * x));
-        self.tilt.clear();
+        tilt.clear();
         let mut place = 0;
         for (k, layer) in self.shape.layers.iter().enumerate() {
             let (last, d) = (k + 1 == self.shape.layers.len(), layer.inputs);
@@ -153,7 +203,7 @@ impl<'a> State<'a> {
                 let sd = (dot(&spread[..d], &squares[place..place + d]) + spread[d]).sqrt();
                 let epsilon: f64 = StandardNormal.sample(rng);
                 let a = m + sd * epsilon;
-                self.tilt.push(0.5 * epsilon / sd);
+                tilt.push(0.5 * epsilon / sd);
                 let a = if last { a } else { a.max(0.0) };
                 z.push(a);
                 squares.push(a * a);
@@ -163,19 +213,20 @@ impl<'a> State<'a> {
         z[place]
     }
 
-    fn backward(&mut self, by_output: f64, gradient: &mut [f64]) {
+    fn backward(&self, by_output: f64, space: &mut Space, gradient: &mut [f64]) {
+        let Space { z, squares, tilt, upper, lower } = space;
         let (by_mean, by_log) = gradient.split_at_mut(self.size);
-        self.upper.clear();
-        self.upper.push(by_output);
-        let (mut place, mut unit) = (self.z.len() - 1, self.tilt.len());
+        upper.clear();
+        upper.push(by_output);
+        let (mut place, mut unit) = (z.len() - 1, tilt.len());
         for (k, layer) in self.shape.layers.iter().enumerate().rev() {
             let d = layer.inputs;
             (place, unit) = (place - d, unit - layer.units);
-            let (z, squares) = (&self.z[place..place + d], &self.squares[place..place + d]);
-            self.lower.clear();
-            self.lower.resize(d, 0.0);
-            for (j, &by) in self.upper.iter().enumerate().filter(|(_, by)| **by != 0.0) {
-                let by_variance = by * self.tilt[unit + j];
+            let (z, squares) = (&z[place..place + d], &squares[place..place + d]);
+            lower.clear();
+            lower.resize(d, 0.0);
+            for (j, &by) in upper.iter().enumerate().filter(|(_, by)| **by != 0.0) {
+                let by_variance = by * tilt[unit + j];
                 let spread = layer.unit(&self.variances, j);
                 let into = layer.unit_mut(by_mean, j);
                 into[..d].iter_mut().zip(z).for_each(|(into, z)| *into += by * z);
@@ -186,13 +237,13 @@ impl<'a> State<'a> {
                 into.iter_mut().zip(terms).for_each(|(into, (z2, v))| *into += 2.0 * by_variance * z2 * v);
                 if k > 0 {
                     let mean = layer.unit(&self.parameters, j);
-                    for (((lower, m), v), z) in self.lower.iter_mut().zip(mean).zip(spread).zip(z) {
+                    for (((lower, m), v), z) in lower.iter_mut().zip(mean).zip(spread).zip(z) {
                         *lower += by * m + 2.0 * by_variance * v * z;
                     }
                 }
             }
-            self.lower.iter_mut().zip(z).filter(|(_, z)| **z <= 0.0).for_each(|(lower, _)| *lower = 0.0);
-            std::mem::swap(&mut self.upper, &mut self.lower);
+            lower.iter_mut().zip(z).filter(|(_, z)| **z <= 0.0).for_each(|(lower, _)| *lower = 0.0);
+            std::mem::swap(upper, lower);
         }
     }
 
