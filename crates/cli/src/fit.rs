@@ -18,19 +18,27 @@ use crate::output::{self, Failure};
 use crate::watched::{self, Watched};
 use crate::{data, evaluate, ledger};
 
-/// Fit a model to private records, and write a posterior that may be published.
-#[derive(clap::Args)]
-#[command(after_help = "\
-Models: regression, linear and network for a numeric target, logistic and probit for two classes, mixture
-for groups of records.
-
+/// What the help ends with: the models that there are, and an example.
+fn after_help() -> String {
+    let models = reticent_models::models().iter();
+    let models: String = models.map(|model| format!("  {:<16} {}\n", model.name(), model.about())).collect();
+    format!(
+        "\
+Models:
+{models}
 Under replace-one adjacency the number of records is public and read from the file. Under add-remove
 it is not, and --records says about how many there are: a public guess.
 
 Ctrl-C stops between two releases. A private run that was stopped stays charged, and cannot be resumed.
 
 Example:
-  reticent fit regression --data people.csv --schema schema.toml --epsilon 1 --delta 1e-5 --out model.reticent")]
+  reticent fit regression --data people.csv --schema schema.toml --epsilon 1 --delta 1e-5 --out model.reticent"
+    )
+}
+
+/// Fit a model to private records, and write a posterior that may be published.
+#[derive(clap::Args)]
+#[command(after_help = after_help())]
 pub(crate) struct Args {
     /// The model.
     pub(crate) model: String,

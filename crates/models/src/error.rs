@@ -1,5 +1,6 @@
 //! Why a model was not planned, fitted or loaded.
 
+use reticent::baseline::BaselineError;
 use reticent::model::linear::LinearError;
 use reticent::model::mixture::{FitError, MixtureError};
 use reticent::model::network::NetworkError;
@@ -42,6 +43,8 @@ pub enum ModelError {
     #[error("the fitted model has numbers that are not finite; hint: check the plan")]
     NotFinite,
     #[error(transparent)]
+    Baseline(#[from] BaselineError),
+    #[error(transparent)]
     Linear(#[from] LinearError),
     #[error(transparent)]
     Mixture(#[from] MixtureError),
@@ -56,7 +59,8 @@ pub enum ModelError {
 }
 
 fn names() -> String {
-    crate::models().map(|model| model.name()).join(", ")
+    let names: Vec<&str> = crate::models().iter().map(|model| model.name()).collect();
+    names.join(", ")
 }
 
 fn settings(model: &str) -> String {

@@ -24,6 +24,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod baseline;
 mod classes;
 mod error;
 mod mixture;
@@ -42,14 +43,16 @@ pub use score::{Calibration, QUANTILES, Score, Scorer};
 
 /// All models, by name.
 #[must_use]
-pub fn models() -> [&'static dyn Model; 6] {
-    [
+pub fn models() -> &'static [&'static dyn Model] {
+    &[
         &regression::Regression,
         &regression::LinearRegression,
         &classes::Logistic,
         &classes::Probit,
         &mixture::Mixtures,
         &network::Networks,
+        &baseline::VariationalNetworks,
+        &baseline::GradientNetworks,
     ]
 }
 
@@ -58,6 +61,6 @@ pub fn models() -> [&'static dyn Model; 6] {
 /// # Errors
 /// [`ModelError::Unknown`] lists those that there are.
 pub fn model(name: &str) -> Result<&'static dyn Model, ModelError> {
-    let found = models().into_iter().find(|model| model.name() == name);
+    let found = models().iter().copied().find(|model| model.name() == name);
     found.ok_or_else(|| ModelError::Unknown { name: name.to_owned() })
 }

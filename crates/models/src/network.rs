@@ -1,7 +1,7 @@
 //! Networks by stochastic expectation propagation: with privacy for what a linear prediction leaves, and without for all.
 
 use reticent::budget::{Adjacency, Cost, Ledger, Privacy};
-use reticent::engine::{Average, Coordinates, Damping, Fit, Noise, Phase, Sep, SiteModel};
+use reticent::engine::{Average, Coordinates, Damping, Phase, Sep, SiteModel};
 use reticent::model::network::{Network, NetworkPosterior, OutputNoise, Start};
 use reticent::model::regression::{RegressionPlan, RegressionPosterior};
 use reticent::receipt::Receipt;
@@ -68,8 +68,7 @@ impl Model for Networks {
         if let Ok(posterior) = saved.restore::<RegressionPosterior>(self.name()) {
             return Ok(Box::new(posterior));
         }
-        let state: State = saved.restore(self.name())?;
-        Ok(Box::new(FittedNetwork::new(state).ok_or(ModelError::NotSaved { model: self.name() })?))
+        Ok(Box::new(saved.restore::<NetworkPosterior>(self.name())?))
     }
 }
 
@@ -131,54 +130,20 @@ impl Planned for Passes {
             state.run(&model, &mut wall, &phase, Average::Last)?;
             model.refine_prior(&state.fit(&model).natural);
         }
-        let Fit { natural, projections, .. } = state.fit(&model);
-        let receipt = wall.finish(projections)?;
-        let (inputs, hidden, classes) = (self.inputs, self.hidden, self.classes);
-        let fitted = FittedNetwork::new(State { inputs, hidden, classes, natural });
-        Ok((Box::new(fitted.ok_or(ModelError::NoDensity)?), receipt))
+        let fit = state.fit(&model);
+        let receipt = wall.finish(fit.projections)?;
+        Ok((Box::new(NetworkPosterior::new(&model, &fit)), receipt))
     }
 }
 
-/// What is saved: the rest follows from it.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-struct State {
-    inputs: usize,
-    hidden: usize,
-    classes: bool,
-    natural: Vec<f64>,
-}
-
-struct FittedNetwork {
-    state: State,
-    posterior: NetworkPosterior,
-}
-
-impl FittedNetwork {
-    /// None if these are not the natural parameters of such a network.
-    fn new(state: State) -> Option<Self> {
-        // Sizes come from a file: no more weights than there are numbers.
-        let weights = state.inputs.checked_add(2)?.checked_mul(state.hidden)?.checked_add(1)?;
-        let noise = if state.classes { 0 } else { 2 };
-        let right = weights.checked_mul(2)?.checked_add(noise)? == state.natural.len();
-        let densities = right && state.natural[weights..2 * weights].iter().all(|&precision| precision > 0.0);
-        if !densities {
-            return None;
-        }
-        let model = network(state.inputs, state.hidden, state.classes).ok()?;
-        let noise = Noise::none(model.blocks());
-        let fit = Fit { natural: state.natural.clone(), noise, projections: 0 };
-        Some(Self { posterior: NetworkPosterior::new(&model, &fit), state })
-    }
-}
-
-impl Fitted for FittedNetwork {
+impl Fitted for NetworkPosterior {
     fn predict(&self, inputs: &[f64], probabilities: &[f64]) -> Predicted {
-        let prediction = self.posterior.predict(inputs);
-        let naive = self.posterior.predict_naively(inputs).variance;
+        let prediction = NetworkPosterior::predict(self, inputs);
+        let naive = self.predict_naively(inputs).variance;
         let privacy = (prediction.variance - naive).max(0.0);
         let records = prediction.variance - privacy;
         let variances = Variances { records, privacy, targets: prediction.noise_variance };
-        if self.state.classes {
+        if self.has_classes() {
             return Predicted::Class { probability: prediction.positive(), variances };
         }
         let quantiles = probabilities.iter().map(|&p| prediction.quantile(p)).collect();
@@ -186,6 +151,6 @@ impl Fitted for FittedNetwork {
     }
 
     fn save(&self) -> Result<Saved, ModelError> {
-        Saved::of(&self.state)
+        Saved::of(self)
     }
 }

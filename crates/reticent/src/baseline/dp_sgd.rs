@@ -6,7 +6,7 @@
 use super::BaselineError;
 use super::adam::Adam;
 use super::perceptron::Perceptron;
-use crate::budget::{Adjacency, Ledger, Privacy};
+use crate::budget::{Adjacency, Cost, Ledger, Privacy};
 use crate::engine::{clip, exact_delta};
 use crate::model::network::NetworkPosterior;
 use crate::receipt::Receipt;
@@ -180,6 +180,16 @@ impl DpSgdPlan {
         let (gradients, residuals) =
             (gradients.map_err(WallError::from)?, residuals.map_err(WallError::from)?);
         Ok((plan, gradients, residuals))
+    }
+
+    /// What the plan costs for records of this many inputs and a target.
+    ///
+    /// # Errors
+    /// [`BaselineError`] if the wall would refuse it.
+    pub fn price(&self, inputs: usize, privacy: &Privacy) -> Result<Cost, BaselineError> {
+        let shape = Perceptron::new(inputs, &self.settings.hidden)?;
+        let (releases, ..) = self.releases(shape.weights())?;
+        Ok(releases.price(privacy.delta()).map_err(WallError::from)?)
     }
 
     /// Runs the plan on records of this many inputs and a target.

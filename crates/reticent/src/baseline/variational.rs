@@ -121,7 +121,8 @@ impl Query for Gradients<'_> {
 
     fn contribute(&self, record: &[f64], out: &mut [f64]) {
         // A draw for each record that is a function of the record: no state is carried from one to the next.
-        let mix = |seed: u64, x: &f64| (seed ^ x.to_bits()).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+        let mix =
+            |seed: u64, x: &f64| (seed ^ x.to_bits()).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
         let mut rng = SmallRng::seed_from_u64(record.iter().fold(self.seed, mix));
         let (gradient, squares) = out.split_at_mut(self.state.parameters.len());
         squares[0] = self.state.record(record, &mut rng, gradient);

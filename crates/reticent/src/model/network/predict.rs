@@ -1,12 +1,14 @@
 //! What a fitted network says about new records.
 
-use super::{Network, NetworkCavity, OutputNoise};
+use super::{Network, NetworkCavity, NetworkError, OutputNoise};
 use crate::engine::Fit;
 use crate::family::Gamma;
 use crate::model::Prediction;
+use serde::{Deserialize, Serialize};
 
 /// A fitted network.
-#[derive(Debug)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(try_from = "SavedPosterior", into = "SavedPosterior")]
 pub struct NetworkPosterior {
     model: Network,
     /// With the privacy noise in the variances of weights.
@@ -56,13 +58,15 @@ impl NetworkPosterior {
     }
 
     /// How many inputs it has.
-    pub(crate) fn inputs(&self) -> usize {
+    #[must_use]
+    pub fn inputs(&self) -> usize {
         self.model.inputs()
     }
 
-    /// The means of weights, and their variances with and without the privacy noise in them.
-    pub(crate) fn moments(&self) -> (&[f64], &[f64], &[f64]) {
-        (self.aware.means(), self.aware.variances(), self.naive.variances())
+    /// Whether its targets are two classes.
+    #[must_use]
+    pub fn has_classes(&self) -> bool {
+        self.model.noise == OutputNoise::Probit
     }
 
     /// What is known of the target of a record with these inputs. For a probit it is [`Prediction::positive`] that says how
@@ -88,5 +92,57 @@ impl NetworkPosterior {
         assert_eq!(inputs.len(), self.model.inputs(), "as many inputs as the network has");
         let (mean, variance) = weights.output(&self.model, inputs);
         Prediction { mean, variance, noise_variance: self.noise_variance }
+    }
+}
+
+/// The same as it is written.
+#[derive(PartialEq, Serialize, Deserialize)]
+struct SavedPosterior {
+    /// Inputs, and units of hidden layers.
+    sizes: Vec<usize>,
+    classes: bool,
+    means: Vec<f64>,
+    variances: Vec<f64>,
+    /// Variances without the privacy noise.
+    naive: Vec<f64>,
+    noise_variance: f64,
+}
+
+impl From<NetworkPosterior> for SavedPosterior {
+    fn from(posterior: NetworkPosterior) -> Self {
+        let classes = posterior.has_classes();
+        let NetworkPosterior { model, aware, naive, noise_variance } = posterior;
+        let sizes = model.layers.iter().map(|layer| layer.inputs).collect();
+        let [means, variances, naive] =
+            [aware.means(), aware.variances(), naive.variances()].map(<[f64]>::to_vec);
+        Self { sizes, classes, means, variances, naive, noise_variance }
+    }
+}
+
+impl PartialEq for NetworkPosterior {
+    fn eq(&self, other: &Self) -> bool {
+        SavedPosterior::from(self.clone()) == other.clone().into()
+    }
+}
+
+impl TryFrom<SavedPosterior> for NetworkPosterior {
+    type Error = NetworkError;
+
+    fn try_from(saved: SavedPosterior) -> Result<Self, NetworkError> {
+        let SavedPosterior { sizes, classes, means, variances, naive, noise_variance } = saved;
+        // Sizes may come from a file: no more weights than there are numbers.
+        if sizes.len() > means.len() || sizes.iter().any(|&size| size > means.len()) {
+            return Err(NetworkError::Shape);
+        }
+        let noise = if classes { OutputNoise::Probit } else { OutputNoise::Known(noise_variance) };
+        let model = Network::new(&sizes, noise)?;
+        if [&means, &variances, &naive].iter().any(|part| part.len() != model.weights()) {
+            return Err(NetworkError::Shape);
+        }
+        let is_variance = |v: &f64| *v >= 0.0 && v.is_finite();
+        if !(means.iter().all(|m| m.is_finite()) && variances.iter().chain(&naive).all(is_variance)) {
+            return Err(NetworkError::NotPositive);
+        }
+        Ok(Self::from_moments(&model, means, variances, naive, noise_variance))
     }
 }

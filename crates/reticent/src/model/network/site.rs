@@ -21,7 +21,7 @@ use std::array::from_fn;
 use std::cell::RefCell;
 
 /// What sites need to know of a cavity.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct NetworkCavity {
     means: Vec<f64>,
     variances: Vec<f64>,

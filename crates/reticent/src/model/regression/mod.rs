@@ -62,7 +62,7 @@ struct Predictor {
 #[serde(rename_all = "kebab-case")]
 enum Refined {
     Features(Features),
-    Network(Weights),
+    Network(Box<Weights>),
 }
 
 impl Predictor {

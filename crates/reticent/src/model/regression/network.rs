@@ -9,7 +9,6 @@ use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 
 /// Means start somewhat smaller than is usual.
 const START_SCALE: f64 = 0.7;
@@ -79,65 +78,16 @@ impl NetworkPlan {
         state.run(&model, wall, &phase, Average::SecondHalf)?;
         let fit = state.fit(&model);
         let posterior = NetworkPosterior::new(network, &fit);
-        let (hidden, deviation) = (self.hidden.clone(), frame.residual_variance.sqrt());
-        Ok((Weights { hidden, posterior: Arc::new(posterior), deviation }, fit.projections))
+        Ok((Weights { posterior, deviation: frame.residual_variance.sqrt() }, fit.projections))
     }
 }
 
 /// A posterior of the weights of a network, which knows of the privacy noise.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(try_from = "SavedWeights", into = "SavedWeights")]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Weights {
-    hidden: Vec<usize>,
-    posterior: Arc<NetworkPosterior>,
+    posterior: NetworkPosterior,
     /// What its output is multiplied with.
     deviation: f64,
-}
-
-impl PartialEq for Weights {
-    fn eq(&self, other: &Self) -> bool {
-        let same = self.hidden == other.hidden && self.deviation == other.deviation;
-        same && self.posterior.moments() == other.posterior.moments()
-    }
-}
-
-/// The same as it is written.
-#[derive(Serialize, Deserialize)]
-struct SavedWeights {
-    inputs: usize,
-    hidden: Vec<usize>,
-    means: Vec<f64>,
-    variances: Vec<f64>,
-    /// Variances without the privacy noise.
-    naive: Vec<f64>,
-    deviation: f64,
-}
-
-impl From<Weights> for SavedWeights {
-    fn from(Weights { hidden, posterior, deviation }: Weights) -> Self {
-        let (means, variances, naive) = posterior.moments();
-        let [means, variances, naive] = [means, variances, naive].map(<[f64]>::to_vec);
-        Self { inputs: posterior.inputs(), hidden, means, variances, naive, deviation }
-    }
-}
-
-impl TryFrom<SavedWeights> for Weights {
-    type Error = NetworkError;
-
-    fn try_from(saved: SavedWeights) -> Result<Self, NetworkError> {
-        let SavedWeights { inputs, hidden, means, variances, naive, deviation } = saved;
-        // Sizes may come from a file: no more weights than there are numbers.
-        let sizes: Vec<usize> = std::iter::once(inputs).chain(hidden.iter().copied()).collect();
-        if sizes.iter().any(|&size| size > means.len()) {
-            return Err(NetworkError::Shape);
-        }
-        let network = Network::new(&sizes, OutputNoise::Known(1.0))?;
-        if [&means, &variances, &naive].iter().any(|part| part.len() != network.weights()) {
-            return Err(NetworkError::Shape);
-        }
-        let posterior = NetworkPosterior::from_moments(&network, means, variances, naive, 1.0);
-        Ok(Self { hidden, posterior: Arc::new(posterior), deviation })
-    }
 }
 
 impl Weights {

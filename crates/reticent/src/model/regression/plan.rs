@@ -463,7 +463,7 @@ impl RegressionPlan {
                 let network = plan.network(self.inputs).map_err(|_| RegressionError::Numbers)?;
                 let (weights, moved) = plan.fit(&network, frame, wall, sums, self.records)?;
                 let learnt = Learnt { variance: weights.mean_variance(frame), freedom: 0.0 };
-                Ok((Refined::Network(weights), learnt, moved))
+                Ok((Refined::Network(Box::new(weights)), learnt, moved))
             }
         }
     }

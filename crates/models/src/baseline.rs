@@ -1,0 +1,212 @@
+//! What networks by DP-SEP are compared with: the same networks by variational inference, and by DP-SGD.
+
+use reticent::baseline::{DpSgd, DpSgdPlan, Variational};
+use reticent::budget::{Adjacency, Cost, Ledger, Privacy};
+use reticent::model::network::NetworkPosterior;
+use reticent::receipt::Receipt;
+use reticent::wall::{NoiseSource, Records};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::model::{parse, settle};
+use crate::{Facts, Fitted, Model, ModelError, Outline, Planned, Release, Saved, Setting, Target};
+
+pub(crate) struct VariationalNetworks;
+pub(crate) struct GradientNetworks;
+
+const HIDDEN: Setting =
+    Setting { name: "hidden", about: "units in the hidden layer", usual: Some(50.0), whole: true };
+const VARIATIONAL: [Setting; 2] =
+    [HIDDEN, Setting { name: "passes", about: "passes over the records", usual: Some(200.0), whole: true }];
+const GRADIENTS: [Setting; 5] = [
+    HIDDEN,
+    Setting { name: "batch", about: "records in a batch, on average", usual: Some(1000.0), whole: true },
+    Setting { name: "steps", about: "how many batches", usual: Some(600.0), whole: true },
+    Setting { name: "clip", about: "the norm that gradients are clipped to", usual: Some(0.2), whole: false },
+    Setting { name: "rate", about: "the learning rate", usual: Some(0.3), whole: false },
+];
+
+impl Model for VariationalNetworks {
+    fn name(&self) -> &'static str {
+        "network-vi"
+    }
+    fn about(&self) -> &'static str {
+        "a number by a network, with mean-field variational inference: to compare with, without privacy"
+    }
+    fn family(&self) -> &'static str {
+        "gaussian"
+    }
+    fn targets(&self) -> &'static [Target] {
+        &[Target::Number]
+    }
+    fn settings(&self) -> &'static [Setting] {
+        &VARIATIONAL
+    }
+    fn needs_bounds(&self) -> bool {
+        false
+    }
+    fn plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError> {
+        let [hidden, passes] = settle(self, facts)?;
+        if privacy.is_some() {
+            return Err(ModelError::OnlyWithoutPrivacy { model: self.name() });
+        }
+        let (hidden, passes, records) = (hidden as usize, passes as usize, facts.records);
+        Ok(Box::new(VariationalPlan { inputs: facts.inputs(), hidden, passes, records }))
+    }
+    fn read_plan(&self, facts: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
+        let plan: VariationalPlan = parse(self.name(), plan)?;
+        same_inputs(self, plan.inputs, facts)?;
+        Ok(Box::new(plan))
+    }
+    fn load(&self, saved: &Saved) -> Result<Box<dyn Fitted>, ModelError> {
+        Ok(Box::new(saved.restore::<NetworkPosterior>(self.name())?))
+    }
+}
+
+impl Model for GradientNetworks {
+    fn name(&self) -> &'static str {
+        "network-sgd"
+    }
+    fn about(&self) -> &'static str {
+        "a number by a network, with DP-SGD: to compare with; its weights have no uncertainty"
+    }
+    fn family(&self) -> &'static str {
+        "point"
+    }
+    fn targets(&self) -> &'static [Target] {
+        &[Target::Number]
+    }
+    fn settings(&self) -> &'static [Setting] {
+        &GRADIENTS
+    }
+    fn plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError> {
+        let [hidden, batch, steps, clip, learning_rate] = settle(self, facts)?;
+        let settings = DpSgd {
+            hidden: vec![hidden as usize],
+            batch: (batch as usize).min(facts.records),
+            steps: steps as u64,
+            clip,
+            learning_rate,
+            ..DpSgd::default()
+        };
+        let plan = match privacy {
+            Some(privacy) => settings.plan(facts.records, privacy)?,
+            None => DpSgdPlan {
+                settings,
+                records: facts.records,
+                adjacency: Adjacency::AddRemove,
+                noise_multiplier: 1.0,
+                residual_multiplier: 1.0,
+            },
+        };
+        Ok(Box::new(GradientsPlan { inputs: facts.inputs(), plan }))
+    }
+    fn read_plan(&self, facts: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
+        let plan: GradientsPlan = parse(self.name(), plan)?;
+        same_inputs(self, plan.inputs, facts)?;
+        Ok(Box::new(plan))
+    }
+    fn load(&self, saved: &Saved) -> Result<Box<dyn Fitted>, ModelError> {
+        Ok(Box::new(saved.restore::<NetworkPosterior>(self.name())?))
+    }
+}
+
+fn same_inputs(model: &dyn Model, inputs: usize, facts: &Facts) -> Result<(), ModelError> {
+    if inputs == facts.inputs() {
+        return Ok(());
+    }
+    let why = format!("it has {inputs} inputs, and the schema {}", facts.inputs());
+    Err(ModelError::Plan { model: model.name(), why })
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct VariationalPlan {
+    inputs: usize,
+    hidden: usize,
+    passes: usize,
+    records: usize,
+}
+
+impl Planned for VariationalPlan {
+    fn to_json(&self) -> Value {
+        serde_json::to_value(self).expect("a plan is numbers")
+    }
+
+    fn outline(&self) -> Outline {
+        let why = format!("{} passes of variational inference", self.passes);
+        Outline { releases: Vec::new(), expected: Vec::new(), why: vec![why] }
+    }
+
+    fn price(&self, _: &Privacy) -> Result<Cost, ModelError> {
+        Err(ModelError::OnlyWithoutPrivacy { model: "network-vi" })
+    }
+
+    fn fit(
+        &self,
+        records: Records,
+        source: NoiseSource,
+        privacy: Option<&Privacy>,
+        ledger: Box<dyn Ledger>,
+    ) -> Result<(Box<dyn Fitted>, Receipt), ModelError> {
+        if privacy.is_some() {
+            return Err(ModelError::OnlyWithoutPrivacy { model: "network-vi" });
+        }
+        let settings =
+            Variational { hidden: vec![self.hidden], passes: self.passes, ..Variational::default() };
+        let (posterior, receipt) = settings.fit(records, self.records, self.inputs, source, ledger)?;
+        Ok((Box::new(posterior), receipt))
+    }
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct GradientsPlan {
+    inputs: usize,
+    plan: DpSgdPlan,
+}
+
+impl Planned for GradientsPlan {
+    fn to_json(&self) -> Value {
+        serde_json::to_value(self).expect("a plan is numbers")
+    }
+
+    fn outline(&self) -> Outline {
+        let DpSgdPlan { settings, noise_multiplier, residual_multiplier, .. } = &self.plan;
+        let hidden: usize = settings.hidden.iter().sum();
+        let release = |what: &str, width, times, clip, noise_multiplier| Release {
+            what: what.into(),
+            width,
+            times,
+            clip,
+            noise_multiplier,
+        };
+        let width = (self.inputs + 2) * hidden + 1;
+        let square = settings.largest_residual.powi(2);
+        Outline {
+            releases: vec![
+                release("clipped gradients", width, settings.steps, settings.clip, *noise_multiplier),
+                release("clipped squared residuals", 1, 1, square, *residual_multiplier),
+            ],
+            expected: Vec::new(),
+            why: vec!["settings as given: DP-SGD has no plan that needs no tuning".into()],
+        }
+    }
+
+    fn price(&self, privacy: &Privacy) -> Result<Cost, ModelError> {
+        Ok(self.plan.price(self.inputs, privacy)?)
+    }
+
+    fn fit(
+        &self,
+        records: Records,
+        source: NoiseSource,
+        privacy: Option<&Privacy>,
+        ledger: Box<dyn Ledger>,
+    ) -> Result<(Box<dyn Fitted>, Receipt), ModelError> {
+        let DpSgdPlan { settings, records: count, .. } = &self.plan;
+        let (posterior, receipt) = match privacy {
+            Some(privacy) => self.plan.fit(records, self.inputs, source, privacy, ledger)?,
+            None => settings.fit_without_noise(records, *count, self.inputs, source, ledger)?,
+        };
+        Ok((Box::new(posterior), receipt))
+    }
+}
