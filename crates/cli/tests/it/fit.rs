@@ -115,6 +115,7 @@ fn every_model_goes_through() {
         ("mixture", groups, "--epsilon 1 --delta 1e-5 --set components=2 --set noise-sd=0.3"),
         ("network", SCHEMA, "--no-privacy --set hidden=5 --set passes=2"),
         ("network", SCHEMA, PRIVACY),
+        ("network", &classes, PRIVACY),
         ("network-vi", SCHEMA, "--no-privacy --set hidden=5 --set passes=2"),
         ("network-sgd", SCHEMA, "--epsilon 1 --delta 1e-5 --set hidden=5 --set batch=100 --set steps=20"),
         ("network", &classes, "--no-privacy --set hidden=5 --set passes=2"),

@@ -1,5 +1,5 @@
 use super::{Average, Coordinates, Damping, Fit, Phase, SiteModel, sep};
-use crate::budget::{Adjacency, Ledger, Privacy, Unlimited};
+use crate::budget::{Adjacency, Cost, Ledger, Privacy, Unlimited};
 use crate::receipt::Receipt;
 use crate::wall::{Geometry, NoiseSource, Plan, PlanError, Records, Sampler, SumId, Sums, Wall, WallError};
 use reticent_accounting::{calibrate, gaussian};
@@ -47,6 +47,36 @@ const STEPS: u64 = 20;
 const SIMULATED: (u64, usize) = (4, 1000);
 
 impl SepPlan {
+    /// A plan with this many releases of all records and this clip.
+    ///
+    /// # Errors
+    /// What the accountant refuses.
+    pub fn of_steps(
+        steps: u64,
+        clip: f64,
+        damping: Damping,
+        records: usize,
+        privacy: &Privacy,
+    ) -> Result<Self, WallError> {
+        let single =
+            gaussian::noise_multiplier(privacy.epsilon(), exact_delta(privacy)).map_err(PlanError::from)?;
+        let ends = if privacy.adjacency() == Adjacency::ReplaceOne { 2.0 } else { 1.0 };
+        Ok(Self {
+            records,
+            adjacency: privacy.adjacency(),
+            batch: None,
+            steps,
+            coordinates: Coordinates::Centred,
+            clip,
+            damping,
+            noise_multiplier: single * (steps as f64).sqrt() * (1.0 + 1e-6),
+            // That of an average of all steps, which does not depend on their number.
+            expected_noise: single * ends * clip,
+            expected_norm: 0.0,
+            why: Vec::new(),
+        })
+    }
+
     /// Chooses a plan. Site norms are those of records simulated from the prior, near the end of a run without privacy.
     ///
     /// # Errors
@@ -87,19 +117,8 @@ impl SepPlan {
         // Clipping half of the sites halves the noise that clipping none would need, or more if norms have a tail.
         let clip = norms.get(norms.len() / 2).copied().unwrap_or(1.0).max(1e-6);
         let longest = norms.last().copied().unwrap_or(1.0);
-        let ends = if privacy.adjacency() == Adjacency::ReplaceOne { 2.0 } else { 1.0 };
-        let single =
-            gaussian::noise_multiplier(privacy.epsilon(), exact_delta(privacy)).map_err(PlanError::from)?;
         Ok(Self {
-            records,
-            adjacency: privacy.adjacency(),
-            batch: None,
-            steps: STEPS,
             coordinates,
-            clip,
-            damping: Damping::Harmonic,
-            noise_multiplier: single * (STEPS as f64).sqrt() * (1.0 + 1e-6),
-            expected_noise: single * ends * clip,
             expected_norm: learnt,
             why: vec![
                 format!(
@@ -109,6 +128,7 @@ impl SepPlan {
                     "{STEPS} releases of all records, averaged: the noise of their mean does not depend on their number"
                 ),
             ],
+            ..Self::of_steps(STEPS, clip, Damping::Harmonic, records, privacy)?
         })
     }
 
@@ -153,6 +173,14 @@ impl SepPlan {
         };
         let id = plan.sums(sums)?;
         Ok((plan, id))
+    }
+
+    /// What it costs, for contributions of this width.
+    ///
+    /// # Errors
+    /// What the wall or the accountant refuses.
+    pub fn price(&self, width: usize, privacy: &Privacy) -> Result<Cost, WallError> {
+        Ok(self.releases(width)?.0.price(privacy.delta())?)
     }
 
     /// Runs the plan on records, from the likelihood part `start`.

@@ -75,10 +75,16 @@ const USUAL_GAMMA: Gamma = Gamma { shape: 6.0, rate: 6.0 };
 const FARTHEST: f64 = 1000.0;
 
 /// Where the approximation starts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Start {
     /// The variances of the prior, and random means of variance $1/(d+1)$.
     Usual,
+    /// Means of 0.7 times that deviation, held by some precision beside the prior's: without it all weights move together, and too
+    /// far, if many records are seen at once.
+    Held {
+        /// What is added to $1/v$.
+        precision: f64,
+    },
     /// The same with the vectors of $m/v$ and of $1/v$ of each layer scaled to a norm of at most 1: variances that grow with the
     /// root of the number of weights of the layer, and larger means. An unknown noise starts at a variance of 0.1, for targets of
     /// unit variance, as sure as this many records would make it: so the errors of the first pass are not taken for noise.
@@ -200,11 +206,6 @@ impl Network {
         self.layers.last().map_or(0, |layer| layer.weights().end)
     }
 
-    /// The prior precision of each weight.
-    pub(crate) fn precisions(&self) -> &[f64] {
-        &self.prior[self.weights()..2 * self.weights()]
-    }
-
     /// The noise about the output, with its prior.
     #[must_use]
     pub fn noise(&self) -> OutputNoise {
@@ -225,7 +226,11 @@ impl Network {
                 let normal: f64 = StandardNormal.sample(&mut rng);
                 *lambda = normal * layer.scale * prior;
             }
-            if start != Start::Usual {
+            if let Start::Held { precision } = start {
+                let held = lambdas.iter_mut().zip(prior);
+                held.for_each(|(lambda, prior)| *lambda *= 0.7 * (prior + precision) / prior);
+                precisions[part].fill(precision);
+            } else if start != Start::Usual {
                 let norm = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>().sqrt().max(1.0);
                 let (lambda, precision) = (norm(lambdas), norm(prior));
                 lambdas.iter_mut().for_each(|x| *x /= lambda);

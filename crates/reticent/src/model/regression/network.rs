@@ -10,9 +10,6 @@ use rand::rngs::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
-/// Means start somewhat smaller than is usual.
-const START_SCALE: f64 = 0.7;
-
 /// The refinement by a network.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NetworkPlan {
@@ -68,12 +65,7 @@ impl NetworkPlan {
             damping: Damping::Share(self.damping),
             clip: None,
         };
-        let mut start = network.start(self.seed, Start::Usual);
-        let (lambdas, precisions) = start.split_at_mut(network.weights());
-        for ((lambda, precision), prior) in lambdas.iter_mut().zip(precisions).zip(network.precisions()) {
-            *lambda *= START_SCALE * (prior + self.start_precision) / prior;
-            *precision += self.start_precision;
-        }
+        let start = network.start(self.seed, Start::Held { precision: self.start_precision });
         let mut state = Sep::new(&model, records, &start);
         state.run(&model, wall, &phase, Average::SecondHalf)?;
         let fit = state.fit(&model);
