@@ -12,7 +12,7 @@ use crate::progress::Progress;
 /// How long DP-SEP on a network takes at the size of the Year data set, and how much memory.
 #[derive(clap::Args)]
 #[command(after_help = "\
-The records are generated. All 40 passes take hours; a part of a pass is enough to extrapolate from.
+The records are generated. All 40 passes take ten minutes or more on two cores; a part of a pass is enough to extrapolate from.
 
 Example:
   reticent reproduce year --passes 0.05")]
