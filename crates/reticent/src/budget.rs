@@ -1,6 +1,6 @@
 //! How much privacy may be spent, and where that is written down.
 
-use crate::receipt::Receipt;
+use crate::receipt::{Entry, Receipt};
 use reticent_accounting::Event;
 pub use reticent_accounting::{Adjacency, Cost};
 use serde::{Serialize, Serializer};
@@ -213,6 +213,23 @@ pub trait Ledger: Send {
     /// [`LedgerError::Refused`] to stop.
     fn release(&mut self, _what: &str, _step: u64, _planned: u64) -> Result<(), LedgerError> {
         Ok(())
+    }
+    /// Releases about the same records that were made before this run, by a wall of their own, and are to be priced, reserved
+    /// and written on the receipt together with those of this run. A run may buy bounds first, and then fit with them.
+    fn earlier(&self) -> Vec<Entry> {
+        Vec::new()
+    }
+    /// What was released before the run was stopped, if it goes on now: the wall hands it out again, and asks the records
+    /// nothing. The cost of a run is that of all it ever released, so whoever recalls something must see to it that a
+    /// stopped run goes on only once.
+    fn recall(&mut self, _what: &str, _step: u64, _width: usize) -> Option<Vec<f64>> {
+        None
+    }
+    /// Is told what was released, which is public.
+    fn released(&mut self, _what: &str, _step: u64, _values: &[f64]) {}
+    /// What it takes to go on with the started run later, once: its number and a secret. Nothing if that cannot be.
+    fn set_aside(&mut self) -> Option<(i64, String)> {
+        None
     }
     /// Closes the reservation.
     ///

@@ -73,6 +73,7 @@
 //! ```
 
 pub mod baseline;
+pub mod bounds;
 pub mod budget;
 pub mod engine;
 mod error;
@@ -81,6 +82,7 @@ pub mod grid;
 pub mod matrix;
 pub mod model;
 pub mod receipt;
+mod release;
 pub mod symmetric;
 pub mod theory;
 pub mod wall;

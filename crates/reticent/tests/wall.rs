@@ -432,3 +432,188 @@ fn panicking_queries_are_not_heard() {
     let said = String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && !said.contains("the record is"), "{said}");
 }
+
+/// The same rows, some at a time.
+fn streamed(rows_at_a_time: usize) -> Records {
+    let values: Vec<f64> = (0..2 * RECORDS).map(|k| 0.5 * (k as f64 * 0.7).sin()).collect();
+    let pass = move |each: &mut dyn FnMut(&[f64])| values.chunks(2 * rows_at_a_time).for_each(each);
+    Records::streamed(RECORDS, 2, Box::new(pass)).unwrap()
+}
+
+/// Whatever is released: of all records, of samples, and draws.
+#[test]
+fn sums_do_not_depend_on_blocks() {
+    let samplers = [
+        Sampler::Full,
+        Sampler::Fixed { batch: 50 },
+        Sampler::Poisson { rate: Rate::at_most(0.1).unwrap() },
+        Sampler::Pass { batch: 100 },
+    ];
+    for sampler in samplers {
+        let all = |records: Records| {
+            let (mut plan, sums) = plan(sampler, 3.0, 8, Adjacency::ReplaceOne);
+            let draws =
+                Draws { what: "side".into(), candidates: 2, lower: -1.0, upper: 1.0, epsilon: 0.1, draws: 1 };
+            let draws = plan.draws(draws).unwrap();
+            let source = NoiseSource::insecure_from_seed(7);
+            let privacy = privacy(Adjacency::ReplaceOne);
+            let mut wall = Wall::new(records, source, plan, &privacy, Box::new(Unlimited)).unwrap();
+            let released: Vec<Vec<f64>> = (0..8).map(|_| wall.sum(sums, &copy()).unwrap().values).collect();
+            (released, wall.draw(draws, &copy(), &[]).unwrap().index)
+        };
+        let kept = all(records());
+        for rows in [1, 7, 128, RECORDS] {
+            assert_eq!(all(streamed(rows)), kept, "{sampler}, {rows} rows at a time");
+        }
+    }
+}
+
+/// The plain sum adds records one after the other, in blocks as well.
+#[test]
+fn plain_sums_do_not_depend_on_blocks() {
+    let sum = |records: Records| {
+        let (plan, sums) = plan(Sampler::Full, 1.0, 1, Adjacency::ReplaceOne);
+        let source = NoiseSource::insecure_from_seed(1);
+        let mut wall = Wall::without_privacy(records, source, plan, Box::new(Unlimited)).unwrap();
+        wall.sum(sums, &copy()).unwrap().values
+    };
+    assert_eq!(sum(streamed(13)), sum(records()));
+}
+
+/// A source that gives fewer or more rows than it said does not change how many there are: those it lacks are zeros.
+#[test]
+fn a_stream_has_as_many_rows_as_it_says() {
+    let count = Column(1, |record: &[f64], out: &mut [f64]| out[0] = 1.0 + record[0]);
+    for (given, blocks, expected) in
+        [(400, 9, 500.0 + 400.0), (600, 7, 1000.0), (500, 500, 1000.0), (0, 1, 500.0)]
+    {
+        let pass = move |each: &mut dyn FnMut(&[f64])| {
+            // The last block of each row's width is cut short: what is not a whole row is none.
+            (0..given).step_by(blocks).for_each(|k| each(&vec![1.0; blocks.min(given - k)]));
+        };
+        let records = Records::streamed(RECORDS, 1, Box::new(pass)).unwrap();
+        let mut plan = Plan::new(RECORDS, Adjacency::ReplaceOne);
+        let geometry = Geometry::Box { lower: vec![1.0], upper: vec![2.0] };
+        let (what, sampler) = ("x".into(), Sampler::Full);
+        let sums = Sums { what, width: 1, geometry, sampler, noise_multiplier: 1.0, steps: 2 };
+        let sums = plan.sums(sums).unwrap();
+        let source = NoiseSource::insecure_from_seed(1);
+        let mut wall = Wall::without_privacy(records, source, plan, Box::new(Unlimited)).unwrap();
+        for _ in 0..2 {
+            assert_eq!(wall.sum(sums, &count).unwrap().values, [expected], "{given}");
+        }
+    }
+    assert!(matches!(Records::streamed(1, 0, Box::new(|_| ())), Err(WallError::Shape { width: 0 })));
+}
+
+/// A ledger with releases that were made before.
+struct Before(Vec<reticent::receipt::Entry>, Arc<Mutex<Option<Request>>>);
+
+impl Ledger for Before {
+    fn name(&self) -> String {
+        "both".into()
+    }
+    fn reserve(&mut self, request: &Request) -> Result<Ticket, LedgerError> {
+        *self.1.lock().unwrap() = Some(request.clone());
+        Ok(Ticket(String::new()))
+    }
+    fn start(&mut self, _: &Ticket) -> Result<(), LedgerError> {
+        Ok(())
+    }
+    fn earlier(&self) -> Vec<reticent::receipt::Entry> {
+        self.0.clone()
+    }
+    fn settle(&mut self, _: Ticket, _: Spent<'_>) -> Result<(), LedgerError> {
+        Ok(())
+    }
+}
+
+/// Two walls about the same records cost together what one with the releases of both would: for Gaussian ones of multipliers
+/// 3 and 4 that is one of 2.4, by Pythagoras.
+#[test]
+fn earlier_releases_are_paid_for_together() {
+    let adjacency = Adjacency::ReplaceOne;
+    let (first, id) = plan(Sampler::Full, 3.0, 1, adjacency);
+    let source = || NoiseSource::from_os().unwrap();
+    let mut wall = Wall::new(records(), source(), first, &privacy(adjacency), Box::new(Unlimited)).unwrap();
+    wall.sum(id, &copy()).unwrap();
+    let receipt = wall.finish(0).unwrap();
+
+    let (together, _) = plan(Sampler::Full, 2.4, 1, adjacency);
+    let cost = together.price(1e-5).unwrap().epsilon.upper;
+    let request = Arc::default();
+    let ledger = || Box::new(Before(receipt.groups.clone(), Arc::clone(&request)));
+    let (second, id) = plan(Sampler::Full, 4.0, 1, adjacency);
+    let less = Privacy::new(0.99 * cost, 1e-5, adjacency).unwrap();
+    let refused = Wall::new(records(), source(), second, &less, ledger());
+    assert!(matches!(refused, Err(WallError::OverBudget { .. })));
+    assert!(request.lock().unwrap().is_none());
+
+    let (second, _) = plan(Sampler::Full, 4.0, 1, adjacency);
+    let enough = Privacy::new(1.001 * cost, 1e-5, adjacency).unwrap();
+    let mut wall = Wall::new(records(), source(), second, &enough, ledger()).unwrap();
+    wall.sum(id, &copy()).unwrap();
+    assert!(matches!(wall.sum(id, &copy()), Err(WallError::Exhausted { .. })));
+    let both = wall.finish(0).unwrap();
+    assert_eq!(both.groups.len(), 2);
+    assert_eq!(both.groups[1], receipt.groups[0]);
+    let priced = both.guarantee.cost().unwrap().epsilon.upper;
+    assert!((priced / cost - 1.0).abs() < 1e-3, "{priced} {cost}");
+    assert_eq!(request.lock().unwrap().as_ref().unwrap().releases.len(), 2);
+
+    // What has no price cannot be part of a guarantee.
+    let unpriced = reticent::receipt::Entry { event: None, ..receipt.groups[0].clone() };
+    let (second, _) = plan(Sampler::Full, 4.0, 1, adjacency);
+    let ledger = Box::new(Before(vec![unpriced], request));
+    let wall = Wall::new(records(), source(), second, &enough, ledger).unwrap();
+    assert_eq!(wall.finish(0).unwrap().guarantee, Guarantee::None(NotPrivate::FixedSeed));
+}
+
+/// Recalls the first releases, and remembers those that are made.
+struct Recalling(Vec<Vec<f64>>, Arc<Mutex<Vec<Vec<f64>>>>);
+
+impl Ledger for Recalling {
+    fn name(&self) -> String {
+        "recalling".into()
+    }
+    fn reserve(&mut self, _: &Request) -> Result<Ticket, LedgerError> {
+        Ok(Ticket(String::new()))
+    }
+    fn start(&mut self, _: &Ticket) -> Result<(), LedgerError> {
+        Ok(())
+    }
+    fn recall(&mut self, _: &str, step: u64, _: usize) -> Option<Vec<f64>> {
+        self.0.get(step as usize - 1).cloned()
+    }
+    fn released(&mut self, _: &str, _: u64, values: &[f64]) {
+        self.1.lock().unwrap().push(values.to_vec());
+    }
+    fn settle(&mut self, _: Ticket, _: Spent<'_>) -> Result<(), LedgerError> {
+        Ok(())
+    }
+}
+
+/// A run that goes on asks the records nothing about what was released before, and makes no more releases than were planned.
+#[test]
+fn recalled_releases_ask_the_records_nothing() {
+    let asked = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let counted = Arc::clone(&asked);
+    let query = Column(2, move |_: &[f64], _: &mut [f64]| {
+        counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    });
+    let before = vec![vec![1.0, 2.0], vec![3.0, 4.0]];
+    let made = Arc::default();
+    let (plan, id) = plan(Sampler::Full, 3.0, 3, Adjacency::ReplaceOne);
+    let ledger = Box::new(Recalling(before.clone(), Arc::clone(&made)));
+    let source = NoiseSource::insecure_from_seed(1);
+    let mut wall = Wall::new(records(), source, plan, &privacy(Adjacency::ReplaceOne), ledger).unwrap();
+    for values in before {
+        assert_eq!(wall.sum(id, &query).unwrap().values, values);
+    }
+    assert_eq!(asked.load(std::sync::atomic::Ordering::Relaxed), 0);
+    let fresh = wall.sum(id, &query).unwrap().values;
+    assert_eq!(asked.load(std::sync::atomic::Ordering::Relaxed), RECORDS);
+    assert_eq!(*made.lock().unwrap(), [fresh]);
+    assert!(matches!(wall.sum(id, &query), Err(WallError::Exhausted { .. })));
+    assert_eq!(wall.finish(0).unwrap().groups[0].made, 3);
+}

@@ -3,7 +3,7 @@
 pub mod linear;
 pub mod mixture;
 pub mod network;
-mod normal;
+pub(crate) mod normal;
 mod prediction;
 pub mod regression;
 mod tilt;

@@ -12,9 +12,10 @@ mod sampler;
 mod sum;
 
 pub use crate::error::{PlanError, WallError};
+pub use crate::release::{Drawn, Draws, Released, Sums};
 pub use geometry::{Block, Geometry};
-pub use plan::{DrawId, Draws, Plan, SumId, Sums};
-pub use records::Records;
+pub use plan::{DrawId, Plan, SumId};
+pub use records::{Pass, Records};
 pub use reticent_noise::{NoiseError, NoiseSource};
 pub use sampler::{Rate, Sampler};
 
@@ -23,9 +24,7 @@ use crate::receipt::{self, Kind, Receipt};
 use plan::Group;
 use reticent_accounting::Adjacency;
 use reticent_noise::Provenance;
-use serde::Serialize;
 use std::num::NonZeroU64;
-use std::sync::Arc;
 
 /// What each record contributes to a sum.
 ///
@@ -38,34 +37,6 @@ pub trait Query: Sync {
     fn width(&self) -> usize;
     /// Writes the contribution of a record to `out`, which holds zeros.
     fn contribute(&self, record: &[f64], out: &mut [f64]);
-}
-
-/// A noisy sum.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Released {
-    /// The sums.
-    pub values: Vec<f64>,
-    /// The standard deviation of the noise in each.
-    pub noise_sd: Arc<[f64]>,
-    /// How many records take part in such a sum on average. How many did in a Poisson sample stays secret.
-    pub expected_batch: f64,
-    /// Which release of its group it was charged as, from 1.
-    pub step: u64,
-    /// What can be said about the whole plan.
-    pub guarantee: Guarantee,
-}
-
-/// A tempered draw.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Drawn {
-    /// The candidate.
-    pub index: usize,
-    /// The power that the scores were tempered with, at most 1.
-    pub power: f64,
-    /// Which release of its group it was charged as, from 1.
-    pub step: u64,
-    /// What can be said about the whole plan.
-    pub guarantee: Guarantee,
 }
 
 /// The records, and what may be asked about them.
@@ -100,19 +71,21 @@ impl Wall {
     pub fn new(
         records: Records,
         source: NoiseSource,
-        plan: Plan,
+        mut plan: Plan,
         privacy: &Privacy,
         ledger: Box<dyn Ledger>,
     ) -> Result<Self, WallError> {
+        plan.include(ledger.earlier());
         privacy.check(plan.records, plan.adjacency)?;
         let cost = plan.price(privacy.delta())?;
         let (planned, allowed) = (cost.epsilon.upper, privacy.epsilon());
         if planned.is_nan() || planned > allowed {
             return Err(WallError::OverBudget { planned, allowed });
         }
+        let priced = plan.groups.iter().all(|group| group.entry.event.is_some());
         let guarantee = match source.provenance() {
-            Provenance::OperatingSystem => Guarantee::Private(cost),
-            Provenance::FixedSeed => Guarantee::None(NotPrivate::FixedSeed),
+            Provenance::OperatingSystem if priced => Guarantee::Private(cost),
+            _ => Guarantee::None(NotPrivate::FixedSeed),
         };
         Self::build(records, source, plan, guarantee, ledger)
     }
@@ -166,26 +139,35 @@ impl Wall {
         let Kind::Sum { geometry, sampler, .. } = &entry.kind else {
             return Err(WallError::UnknownGroup);
         };
-        let batch = sampler.choose(entry.made - 1, self.records.rows(), &mut self.source, sample)?;
-        let (mut values, noise_sd) = (vec![0.0; entry.width], noise_sd.clone());
-        if open {
-            sum::plain(&self.records, batch, query, &mut values);
-        } else {
-            self.scratch.clear(entry.width);
-            sum::exact(&self.records, batch, query, lattice, &mut self.scratch);
-            let sums = &self.scratch.sum;
-            if let Geometry::L1Ball { .. } = geometry {
-                let scale = NonZeroU64::MIN.saturating_add(lattice.resolution.units_per_sigma() as u64 - 1);
-                let mut noise = self.source.laplace(scale, NonZeroU64::MIN)?;
-                for (value, sum) in values.iter_mut().zip(sums) {
-                    *value = sum.wrapping_add(noise.draw()) as f64 * lattice.step;
-                }
-            } else {
-                self.source.gaussian(lattice.resolution)?.release(sums, lattice.step, &mut values)?;
-            }
-            values.iter_mut().zip(&lattice.scales).for_each(|(value, scale)| *value *= scale);
-        }
         let expected_batch = sampler.expected(entry.made - 1, self.plan.records);
+        let (mut values, noise_sd) = (vec![0.0; entry.width], noise_sd.clone());
+        if let Some(recalled) = self.ledger.recall(&entry.what, entry.made, entry.width) {
+            values = recalled;
+        } else {
+            let batch = sampler.choose(entry.made - 1, self.records.rows(), &mut self.source, sample)?;
+            if batch.is_some() {
+                self.records.keep();
+            }
+            if open {
+                sum::plain(&mut self.records, batch, query, &mut values);
+            } else {
+                self.scratch.clear(entry.width);
+                sum::exact(&mut self.records, batch, query, lattice, &mut self.scratch);
+                let sums = &self.scratch.sum;
+                if let Geometry::L1Ball { .. } = geometry {
+                    let scale =
+                        NonZeroU64::MIN.saturating_add(lattice.resolution.units_per_sigma() as u64 - 1);
+                    let mut noise = self.source.laplace(scale, NonZeroU64::MIN)?;
+                    for (value, sum) in values.iter_mut().zip(sums) {
+                        *value = sum.wrapping_add(noise.draw()) as f64 * lattice.step;
+                    }
+                } else {
+                    self.source.gaussian(lattice.resolution)?.release(sums, lattice.step, &mut values)?;
+                }
+                values.iter_mut().zip(&lattice.scales).for_each(|(value, scale)| *value *= scale);
+            }
+            self.ledger.released(&entry.what, entry.made, &values);
+        }
         Ok(Released { values, noise_sd, expected_batch, step: entry.made, guarantee: self.guarantee })
     }
 
@@ -213,15 +195,14 @@ impl Wall {
         let Kind::Draw { power, .. } = entry.kind else {
             return Err(WallError::UnknownGroup);
         };
-        let all = sampler::Batch::All(self.records.rows());
         let log_unit = plan::LOG_UNIT as f64;
         let mut weights: Vec<i128> = if open {
             let mut sums = vec![0.0; entry.width];
-            sum::plain(&self.records, all, query, &mut sums);
+            sum::plain(&mut self.records, None, query, &mut sums);
             sums.iter().map(|sum| (sum * log_unit) as i128).collect()
         } else {
             self.scratch.clear(entry.width);
-            sum::exact(&self.records, all, query, lattice, &mut self.scratch);
+            sum::exact(&mut self.records, None, query, lattice, &mut self.scratch);
             self.scratch.sum.iter().map(|&sum| i128::from(sum) * i128::from(*weight)).collect()
         };
         for (weight, base) in weights.iter_mut().zip(log_weights) {

@@ -97,7 +97,7 @@ impl Sampler {
         state: &'a mut Vec<usize>,
     ) -> Result<Batch<'a>, NoiseError> {
         match self {
-            Self::Full => return Ok(Batch::All(rows)),
+            Self::Full => return Ok(None),
             Self::Fixed { batch } => *state = source.coins()?.subset(rows, batch)?,
             Self::Poisson { rate } => {
                 state.clear();
@@ -110,36 +110,15 @@ impl Sampler {
                     *state = source.coins()?.permutation(rows);
                 }
                 let first = place * batch;
-                return Ok(Batch::Of(&state[first..rows.min(first + batch)]));
+                return Ok(Some(&state[first..rows.min(first + batch)]));
             }
         }
-        Ok(Batch::Of(state))
+        Ok(Some(state))
     }
 }
 
-/// The rows of one release.
-#[derive(Clone, Copy)]
-pub(super) enum Batch<'a> {
-    All(usize),
-    Of(&'a [usize]),
-}
-
-impl Batch<'_> {
-    pub(super) fn len(self) -> usize {
-        match self {
-            Self::All(rows) => rows,
-            Self::Of(rows) => rows.len(),
-        }
-    }
-
-    #[inline]
-    pub(super) fn row(self, place: usize) -> usize {
-        match self {
-            Self::All(_) => place,
-            Self::Of(rows) => rows[place],
-        }
-    }
-}
+/// The rows of one release: these, or all.
+pub(super) type Batch<'a> = Option<&'a [usize]>;
 
 #[cfg(test)]
 #[path = "sampler_tests.rs"]

@@ -68,46 +68,52 @@ fn contribute(query: &impl Query, record: &[f64], out: &mut [f64]) {
 
 /// The sum of the contributions of a batch in lattice units, into `scratch.sum`, which has been cleared.
 ///
-/// Sums of integers do not depend on their order, so neither does the result on the number of threads. Attacked by
-/// `sums_do_not_depend_on_threads`.
+/// Sums of integers do not depend on their order, so neither does the result on the number of threads, nor on how many
+/// rows are read at a time. Attacked by `sums_do_not_depend_on_threads` and `sums_do_not_depend_on_blocks`.
 pub(super) fn exact(
-    records: &Records,
+    records: &mut Records,
     batch: Batch<'_>,
     query: &impl Query,
     lattice: &Lattice,
     scratch: &mut Scratch,
 ) {
-    let (rows, width) = (batch.len(), scratch.sum.len());
-    if rows * width < PARALLEL || rayon::current_num_threads() == 1 {
-        return (0..rows).for_each(|i| scratch.add(records.row(batch.row(i)), query, lattice));
-    }
-    let share = rows.div_ceil(4 * rayon::current_num_threads());
-    let parts = (0..rows.div_ceil(share)).into_par_iter().map(|part| {
-        let mut scratch = Scratch::default();
-        scratch.clear(width);
-        let part = part * share..rows.min((part + 1) * share);
-        part.for_each(|i| scratch.add(records.row(batch.row(i)), query, lattice));
-        scratch.sum
+    let (width, wide) = (scratch.sum.len(), records.width());
+    records.blocks(|values| {
+        let rows = batch.map_or(values.len() / wide, <[usize]>::len);
+        let row = |i: usize| &values[wide * batch.map_or(i, |rows| rows[i])..][..wide];
+        if rows * width < PARALLEL || rayon::current_num_threads() == 1 {
+            return (0..rows).for_each(|i| scratch.add(row(i), query, lattice));
+        }
+        let share = rows.div_ceil(4 * rayon::current_num_threads());
+        let parts = (0..rows.div_ceil(share)).into_par_iter().map(|part| {
+            let mut scratch = Scratch::default();
+            scratch.clear(width);
+            let part = part * share..rows.min((part + 1) * share);
+            part.for_each(|i| scratch.add(row(i), query, lattice));
+            scratch.sum
+        });
+        for part in parts.collect::<Vec<_>>() {
+            scratch.sum.iter_mut().zip(part).for_each(|(sum, units)| *sum = sum.wrapping_add(units));
+        }
     });
-    for part in parts.collect::<Vec<_>>() {
-        scratch.sum.iter_mut().zip(part).for_each(|(sum, units)| *sum = sum.wrapping_add(units));
-    }
 }
 
 /// Puts the sum of the contributions of a batch, added one after the other, into `sum`, which holds zeros. Not private.
-pub(super) fn plain(records: &Records, batch: Batch<'_>, query: &impl Query, sum: &mut [f64]) {
-    let mut real = Vec::new();
-    for i in 0..batch.len() {
-        let record = records.row(batch.row(i));
-        if i == 0 {
-            query.contribute(record, sum);
-            continue;
+pub(super) fn plain(records: &mut Records, batch: Batch<'_>, query: &impl Query, sum: &mut [f64]) {
+    let (mut real, mut first, wide) = (Vec::new(), true, records.width());
+    records.blocks(|values| {
+        for i in 0..batch.map_or(values.len() / wide, <[usize]>::len) {
+            let row = &values[wide * batch.map_or(i, |rows| rows[i])..][..wide];
+            if std::mem::take(&mut first) {
+                query.contribute(row, sum);
+                continue;
+            }
+            real.clear();
+            real.resize(sum.len(), 0.0);
+            query.contribute(row, &mut real);
+            sum.iter_mut().zip(&real).for_each(|(sum, x)| *sum += x);
         }
-        real.clear();
-        real.resize(sum.len(), 0.0);
-        query.contribute(record, &mut real);
-        sum.iter_mut().zip(&real).for_each(|(sum, x)| *sum += x);
-    }
+    });
 }
 
 #[cfg(test)]

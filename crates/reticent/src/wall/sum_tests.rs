@@ -20,10 +20,10 @@ const WIDTH: usize = 3;
 const ROWS: usize = 40;
 
 fn sum(values: &[f64], lattice: &Lattice) -> Vec<i64> {
-    let records = Records::new(values.to_vec(), WIDTH).unwrap();
+    let mut records = Records::new(values.to_vec(), WIDTH).unwrap();
     let mut scratch = Scratch::default();
     scratch.clear(WIDTH);
-    exact(&records, Batch::All(values.len() / WIDTH), &Copy(WIDTH), lattice, &mut scratch);
+    exact(&mut records, None, &Copy(WIDTH), lattice, &mut scratch);
     scratch.sum
 }
 

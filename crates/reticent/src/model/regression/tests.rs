@@ -310,3 +310,25 @@ fn what_was_moved_back_is_counted() {
     // Each of 60 rounds has a variance of noise alone, which is negative half of the time.
     assert!(moved.sum::<u64>() > 0);
 }
+
+/// A fit in passes over rows that are not kept is the same fit, to the last bit.
+#[test]
+fn a_streamed_fit_is_the_same() {
+    let records = 3000;
+    let privacy = Privacy::new(2.0, 1e-6, Adjacency::ReplaceOne).unwrap();
+    let values: Vec<f64> = (0..records)
+        .flat_map(|n| {
+            let (x, z) = ((n as f64 * 0.7).sin(), (n as f64 * 1.1).cos());
+            [x, z, (x * z + 0.3 * x).clamp(-1.0, 1.0)]
+        })
+        .collect();
+    let rows = values.clone();
+    let pass = move |each: &mut dyn FnMut(&[f64])| rows.chunks(3 * 77).for_each(each);
+    let streamed = Records::streamed(records, 3, Box::new(pass)).unwrap();
+    let plan = RegressionPlan::new(2, records, &privacy).unwrap();
+    let fit = |records| {
+        let source = NoiseSource::insecure_from_seed(5);
+        plan.fit(records, source, &privacy, Box::new(Unlimited)).unwrap()
+    };
+    assert_eq!(fit(streamed), fit(Records::new(values, 3).unwrap()));
+}
