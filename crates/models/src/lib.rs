@@ -24,11 +24,17 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod bernoulli;
+mod categorical;
 mod classes;
+mod conjugate;
 mod error;
 mod mixture;
 mod model;
+mod naive_bayes;
 mod network;
+mod normal;
+mod poisson;
 mod predicted;
 mod regression;
 mod saved;
@@ -42,7 +48,7 @@ pub use score::{Calibration, QUANTILES, Score, Scorer};
 
 /// All models, by name.
 #[must_use]
-pub fn models() -> [&'static dyn Model; 6] {
+pub fn models() -> [&'static dyn Model; 11] {
     [
         &regression::Regression,
         &regression::LinearRegression,
@@ -50,6 +56,11 @@ pub fn models() -> [&'static dyn Model; 6] {
         &classes::Probit,
         &mixture::Mixtures,
         &network::Networks,
+        &bernoulli::BetaBernoulli,
+        &categorical::DirichletCategorical,
+        &naive_bayes::NaiveBayes,
+        &normal::NormalColumns,
+        &poisson::PoissonCounts,
     ]
 }
 
