@@ -18,6 +18,8 @@ pub enum ModelError {
         "a {model} model needs {expected}, and the schema has {found}; hint: choose another model or another target"
     )]
     Target { model: &'static str, expected: &'static str, found: &'static str },
+    #[error("a {model} model needs {expected}; hint: choose other columns or another model")]
+    Columns { model: &'static str, expected: &'static str },
     #[error("a {model} model has no setting {name:?}; hint: it has {}", settings(model))]
     NoSetting { model: &'static str, name: String },
     #[error("a {model} model needs a value for {name:?}: {about}; hint: add --set {name}=NUMBER")]

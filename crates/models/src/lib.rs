@@ -25,11 +25,17 @@
 //! ```
 
 mod baseline;
+mod bernoulli;
+mod categorical;
 mod classes;
+mod conjugate;
 mod error;
 mod mixture;
 mod model;
+mod naive_bayes;
 mod network;
+mod normal;
+mod poisson;
 mod predicted;
 mod regression;
 mod saved;
@@ -53,6 +59,11 @@ pub fn models() -> &'static [&'static dyn Model] {
         &network::Networks,
         &baseline::VariationalNetworks,
         &baseline::GradientNetworks,
+        &bernoulli::BetaBernoulli,
+        &categorical::DirichletCategorical,
+        &naive_bayes::NaiveBayes,
+        &normal::NormalColumns,
+        &poisson::PoissonCounts,
     ]
 }
 

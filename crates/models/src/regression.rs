@@ -1,11 +1,12 @@
 //! Private regression, with and without features beside the linear part.
 
-use reticent::budget::{Adjacency, Cost, Ledger, Privacy};
+use reticent::budget::{Cost, Ledger, Privacy};
 use reticent::model::regression::{RefinementPlan, RegressionPlan, RegressionPosterior, ResidualsPlan};
 use reticent::receipt::Receipt;
 use reticent::wall::{NoiseSource, Records};
 use serde_json::Value;
 
+use crate::conjugate::plenty;
 use crate::model::{parse, settle};
 use crate::{
     Facts, Fitted, Model, ModelError, Outline, Planned, Predicted, Release, Saved, Target, Variances,
@@ -13,11 +14,6 @@ use crate::{
 
 pub(crate) struct Regression;
 pub(crate) struct LinearRegression;
-
-/// What a plan without privacy is planned for: more than any budget.
-fn plenty() -> Privacy {
-    Privacy::new(100.0, 1e-6, Adjacency::ReplaceOne).expect("these are positive")
-}
 
 impl Model for Regression {
     fn name(&self) -> &'static str {

@@ -15,10 +15,12 @@
 //! expectation propagation", NeurIPS 2015; Vinaroz, Park, "Differentially private stochastic expectation propagation",
 //! TMLR 2022.
 
+pub mod conjugate;
 mod ep;
 mod noise;
 mod plan;
 mod sep;
+pub mod tempered;
 
 pub use ep::{Ep, adf, adf_pass, ep};
 pub use noise::{Block, Noise};

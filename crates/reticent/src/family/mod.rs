@@ -5,10 +5,15 @@
 //! Symmetric matrices are in the isometric coordinates of [`symmetric`](crate::symmetric), so that the Euclidean norm of
 //! a slice, and so clipping it, means the same for all of them.
 
+mod beta;
 mod dirichlet;
 mod gamma;
 mod gaussian;
+mod truncated;
 
+pub use beta::Beta;
+pub(crate) use beta::bisect;
 pub use dirichlet::Dirichlet;
 pub use gamma::{Gamma, digamma};
 pub use gaussian::{Covariance, Gaussian, Moments};
+pub use truncated::TruncatedDirichlet;

@@ -1,5 +1,6 @@
 //! Models: what each record says about the parameters.
 
+pub mod conjugate;
 pub mod linear;
 pub mod mixture;
 pub mod network;
@@ -8,4 +9,5 @@ mod prediction;
 pub mod regression;
 mod tilt;
 
+pub(crate) use normal::log_cdf as log_normal_cdf;
 pub use prediction::Prediction;

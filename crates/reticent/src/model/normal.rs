@@ -7,6 +7,11 @@ pub(super) fn cdf(z: f64) -> f64 {
     0.5 * libm::erfc(-z * FRAC_1_SQRT_2)
 }
 
+/// $\log\Phi(z)$, however far out.
+pub(crate) fn log_cdf(z: f64) -> f64 {
+    Tail::at(z).log
+}
+
 /// What the probit needs of $\Phi$ at a point $z$: all without cancellation, however far out.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tail {

@@ -1,0 +1,118 @@
+//! What models from noisy sums share: one release, planned alike.
+
+use reticent::budget::{Adjacency, Cost, Ledger, Privacy};
+use reticent::engine::conjugate::{Reading, StatisticsPlan};
+use reticent::receipt::Receipt;
+use reticent::wall::{NoiseSource, Records, WallError};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::model::parse;
+use crate::{Facts, Fitted, Model, ModelError, Outline, Planned, Release, Setting};
+
+/// How the noise is read.
+pub(crate) const POSTERIOR: Setting = Setting {
+    name: "posterior",
+    about: "1 for a posterior that knows the noise, 2 for the naive one that takes noisy sums for true ones",
+    usual: Some(1.0),
+    whole: true,
+};
+
+/// What a plan without privacy is planned for: more than any budget.
+pub(crate) fn plenty() -> Privacy {
+    Privacy::new(100.0, 1e-6, Adjacency::ReplaceOne).expect("these are positive")
+}
+
+/// The reading that [`POSTERIOR`] names.
+pub(crate) fn reading(model: &dyn Model, posterior: f64) -> Result<Reading, ModelError> {
+    match posterior {
+        1.0 => Ok(Reading::NoiseAware),
+        2.0 => Ok(Reading::Naive),
+        _ => Err(ModelError::Setting {
+            model: model.name(),
+            name: POSTERIOR.name,
+            expected: "1 or 2",
+            about: POSTERIOR.about,
+        }),
+    }
+}
+
+/// Refuses columns of several levels.
+pub(crate) fn only_numbers(model: &dyn Model, facts: &Facts) -> Result<(), ModelError> {
+    if facts.columns.iter().any(|&inputs| inputs != 1) {
+        let expected = "columns of one number each, not of several levels or words";
+        return Err(ModelError::Columns { model: model.name(), expected });
+    }
+    Ok(())
+}
+
+/// A plan whose only release is one of statistics.
+pub(crate) trait Single: Serialize + DeserializeOwned + 'static {
+    fn statistics(&self) -> &StatisticsPlan;
+    /// Inputs of a record.
+    fn inputs(&self) -> usize;
+    fn run(
+        &self,
+        records: Records,
+        source: NoiseSource,
+        privacy: Option<&Privacy>,
+        ledger: Box<dyn Ledger>,
+    ) -> Result<(Box<dyn Fitted>, Receipt), WallError>;
+}
+
+/// Such a plan as all plans are used.
+pub(crate) struct Once<P>(pub(crate) P);
+
+/// Reads an edited plan.
+pub(crate) fn read_plan<P: Single>(
+    model: &dyn Model,
+    facts: &Facts,
+    plan: &Value,
+) -> Result<Box<dyn Planned>, ModelError> {
+    let plan: P = parse(model.name(), plan)?;
+    if plan.inputs() != facts.inputs() {
+        let why = format!("it has {} inputs, and the schema {}", plan.inputs(), facts.inputs());
+        return Err(ModelError::Plan { model: model.name(), why });
+    }
+    Ok(Box::new(Once(plan)))
+}
+
+impl<P: Single> Planned for Once<P> {
+    fn to_json(&self) -> Value {
+        serde_json::to_value(&self.0).expect("a plan is numbers and texts")
+    }
+
+    fn outline(&self) -> Outline {
+        let statistics = self.0.statistics();
+        let clip = if statistics.laplace { statistics.sensitivity.l1 } else { statistics.sensitivity.l2 };
+        let release = Release {
+            what: statistics.what.clone(),
+            width: statistics.width,
+            times: 1,
+            clip,
+            noise_multiplier: statistics.noise_multiplier,
+        };
+        let relative = statistics.expected_noise / statistics.records as f64;
+        let expected = vec![
+            ("standard deviation of the noise in each sum".into(), statistics.expected_noise),
+            ("the same as a share of the records".into(), relative),
+        ];
+        Outline { releases: vec![release], expected, why: statistics.why.clone() }
+    }
+
+    fn price(&self, privacy: &Privacy) -> Result<Cost, ModelError> {
+        let (plan, _) = self.0.statistics().releases().map_err(WallError::from)?;
+        Ok(plan.price(privacy.delta()).map_err(WallError::from)?)
+    }
+
+    fn fit(
+        &self,
+        records: Records,
+        source: NoiseSource,
+        privacy: Option<&Privacy>,
+        ledger: Box<dyn Ledger>,
+    ) -> Result<(Box<dyn Fitted>, Receipt), ModelError> {
+        Ok(self.0.run(records, source, privacy, ledger)?)
+    }
+}

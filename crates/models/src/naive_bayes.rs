@@ -1,0 +1,95 @@
+//! Two classes by columns that are independent given the class.
+
+use reticent::budget::{Ledger, Privacy};
+use reticent::engine::conjugate::StatisticsPlan;
+use reticent::model::conjugate::{NaiveBayesPlan, NaiveBayesPosterior};
+use reticent::receipt::Receipt;
+use reticent::wall::{NoiseSource, Records, WallError};
+use serde_json::Value;
+
+use crate::conjugate::{Once, POSTERIOR, Single, plenty, read_plan, reading};
+use crate::model::settle;
+use crate::{Facts, Fitted, Model, ModelError, Planned, Predicted, Saved, Setting, Target, Variances};
+
+pub(crate) struct NaiveBayes;
+
+const SETTINGS: [Setting; 3] = [
+    Setting {
+        name: "bins",
+        about: "levels that a number is cut into, equally wide",
+        usual: Some(16.0),
+        whole: true,
+    },
+    Setting {
+        name: "concentration",
+        about: "the parameter of the Dirichlet prior for each level",
+        usual: Some(1.0),
+        whole: false,
+    },
+    POSTERIOR,
+];
+
+impl Model for NaiveBayes {
+    fn name(&self) -> &'static str {
+        "naive-bayes"
+    }
+    fn about(&self) -> &'static str {
+        "one of two classes, by columns that are independent given the class: tables of counts, numbers cut into bins"
+    }
+    fn family(&self) -> &'static str {
+        "draws"
+    }
+    fn targets(&self) -> &'static [Target] {
+        &[Target::TwoClasses]
+    }
+    fn settings(&self) -> &'static [Setting] {
+        &SETTINGS
+    }
+    fn plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError> {
+        let [bins, concentration, posterior] = settle(self, facts)?;
+        let privacy = privacy.copied().unwrap_or_else(plenty);
+        let columns = facts.columns.clone();
+        let mut plan = NaiveBayesPlan::new(columns, bins as usize, concentration, facts.records, &privacy)
+            .map_err(WallError::from)?;
+        plan.reading = reading(self, posterior)?;
+        Ok(Box::new(Once(plan)))
+    }
+    fn read_plan(&self, facts: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
+        settle::<3>(self, facts)?;
+        read_plan::<NaiveBayesPlan>(self, facts, plan)
+    }
+    fn load(&self, saved: &Saved) -> Result<Box<dyn Fitted>, ModelError> {
+        Ok(Box::new(saved.restore::<NaiveBayesPosterior>(self.name())?))
+    }
+}
+
+impl Single for NaiveBayesPlan {
+    fn statistics(&self) -> &StatisticsPlan {
+        &self.statistics
+    }
+    fn inputs(&self) -> usize {
+        self.columns.iter().sum()
+    }
+    fn run(
+        &self,
+        records: Records,
+        source: NoiseSource,
+        privacy: Option<&Privacy>,
+        ledger: Box<dyn Ledger>,
+    ) -> Result<(Box<dyn Fitted>, Receipt), WallError> {
+        let (posterior, receipt) = self.fit(records, source, privacy, ledger)?;
+        Ok((Box::new(posterior), receipt))
+    }
+}
+
+impl Fitted for NaiveBayesPosterior {
+    fn predict(&self, inputs: &[f64], _: &[f64]) -> Predicted {
+        let (probability, records, all) = NaiveBayesPosterior::predict(self, inputs);
+        let variances = Variances { records, privacy: all - records, targets: 0.0 };
+        Predicted::Class { probability, variances }
+    }
+
+    fn save(&self) -> Result<Saved, ModelError> {
+        Saved::of(self)
+    }
+}

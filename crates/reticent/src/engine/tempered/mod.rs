@@ -1,0 +1,24 @@
+//! Draws from tempered posteriors, each paid for: one posterior sample, Metropolis-Hastings, annealed importance sampling.
+//!
+//! All of them are exponential mechanisms behind the wall's second door: a candidate $c$ is drawn with probability
+//! $\propto e^{b_c + \lambda \sum_n s_{nc}}$, and neighbours' log probabilities differ by amounts within a range of $\lambda$ times what the scores
+//! of a record can do. That range is what is charged.
+//!
+//! | what | candidates | scores | charged, under replacement |
+//! |---|---|---|---|
+//! | [`SamplePlan`]: one posterior sample | cells of a grid | $\log p(x\vert\theta_c)$ | $\lambda$ times twice their range |
+//! | [`Barker`]: a step of a chain | stay or move | $\mp\tfrac12\Delta$, $\Delta = \log\frac{p(x\vert\theta')}{p(x\vert\theta)}$ | $2\lambda\max\vert\Delta\vert$ |
+//! | [`annealed`](fn@annealed): choose a particle | particles | $\sum_j(\beta_j - \beta_{j+1})\log p(x\vert\theta_{cj})$ | $2\beta_0$ times the range of $\log p$ |
+//!
+//! A chain's state is not a posterior sample, however long the chain is: each of its steps is charged.
+
+mod annealed;
+mod barker;
+mod sample;
+
+pub use annealed::{AnnealedPlan, annealed, weights_sensitivity};
+pub use barker::{Barker, barker_draws};
+pub use sample::SamplePlan;
+
+#[cfg(test)]
+mod tests;

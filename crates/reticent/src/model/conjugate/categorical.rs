@@ -1,0 +1,209 @@
+//! Shares of categories.
+
+use crate::budget::{Adjacency, Ledger, Privacy};
+use crate::engine::conjugate::{Law, NoisyCounts, Reading, Sensitivity, StatisticsPlan, Total, dirichlet};
+use crate::receipt::Receipt;
+use crate::wall::{NoiseSource, PlanError, Query, Records, WallError};
+use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+/// Shares of the levels of columns, each column with a symmetric Dirichlet prior.
+///
+/// # Privacy
+/// A record is one level of each column, so the counts of all columns together differ by at most $2D$ between neighbours that
+/// replace a record, and by $D$ if one is added or removed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CategoricalPlan {
+    /// Inputs of each column: one for each level, or a single one whose sign makes two levels.
+    pub columns: Vec<usize>,
+    /// Of the prior, for each level.
+    pub concentration: f64,
+    /// The release.
+    pub statistics: StatisticsPlan,
+    /// What is made of it.
+    pub reading: Reading,
+}
+
+/// Sweeps before the first draw.
+const BEFORE: usize = 300;
+/// Draws behind a posterior.
+const DRAWS: usize = 1000;
+
+impl CategoricalPlan {
+    /// For these columns.
+    ///
+    /// # Errors
+    /// What the accountant refuses.
+    pub fn new(
+        columns: Vec<usize>,
+        concentration: f64,
+        records: usize,
+        privacy: &Privacy,
+    ) -> Result<Self, PlanError> {
+        let d = columns.len() as f64;
+        let sensitivity = Sensitivity { l1: d, l2: d.sqrt(), non_negative: true };
+        let width = columns.iter().map(|&inputs| levels(inputs)).sum();
+        let statistics = StatisticsPlan::new("counts of levels", records, width, sensitivity, privacy)?;
+        Ok(Self { columns, concentration, statistics, reading: Reading::NoiseAware })
+    }
+
+    /// Runs it; without privacy if none is asked for. Records begin with the columns; what comes after them is not looked at.
+    ///
+    /// # Errors
+    /// What the wall refuses.
+    pub fn fit(
+        &self,
+        records: Records,
+        source: NoiseSource,
+        privacy: Option<&Privacy>,
+        ledger: Box<dyn Ledger>,
+    ) -> Result<(Vec<Shares>, Receipt), WallError> {
+        let (released, law, receipt) =
+            self.statistics.release(&self.query(), records, source, privacy, ledger)?;
+        Ok((self.posterior(&released.values, law), receipt))
+    }
+
+    pub(super) fn query(&self) -> impl Query {
+        OneHot { columns: &self.columns, width: self.statistics.width }
+    }
+
+    /// The posterior of each column from noisy counts.
+    #[must_use]
+    pub fn posterior(&self, noisy: &[f64], law: Law) -> Vec<Shares> {
+        let mut columns = Vec::new();
+        let mut rest = noisy;
+        for &inputs in &self.columns {
+            let (counts, after) = rest.split_at(levels(inputs));
+            columns.push(counts);
+            rest = after;
+        }
+        let known = self.statistics.adjacency == Adjacency::ReplaceOne || law == Law::None;
+        let total = |d: usize| match known {
+            true if law == Law::None => Total::Unknown,
+            true => Total::Known(self.statistics.records as f64),
+            false => told(&columns, d, law),
+        };
+        let concentration = |counts: &[f64]| vec![self.concentration; counts.len()];
+        let shares = |(d, &noisy): (usize, &&[f64])| {
+            let counts = NoisyCounts { noisy, law, concentration: &concentration(noisy), total: total(d) };
+            Shares::new(&counts, self.reading, d as u64).with_sign(self.columns[d] == 1)
+        };
+        columns.iter().enumerate().map(shares).collect()
+    }
+}
+
+/// What the other columns say about the number of records, if there are any.
+fn told(columns: &[&[f64]], own: usize, law: Law) -> Total {
+    let others = columns.iter().enumerate().filter(|(d, _)| *d != own);
+    let (mut precision, mut sum) = (0.0, 0.0);
+    for (_, counts) in others {
+        let weight = 1.0 / (counts.len() as f64 * law.sd().powi(2));
+        precision += weight;
+        sum += weight * counts.iter().sum::<f64>();
+    }
+    if precision == 0.0 {
+        Total::Unknown
+    } else {
+        Total::Told { mean: sum / precision, sd: precision.sqrt().recip() }
+    }
+}
+
+/// Levels of a column of so many inputs.
+fn levels(inputs: usize) -> usize {
+    inputs.max(2)
+}
+
+struct OneHot<'a> {
+    columns: &'a [usize],
+    width: usize,
+}
+
+impl Query for OneHot<'_> {
+    fn width(&self) -> usize {
+        self.width
+    }
+
+    fn contribute(&self, record: &[f64], out: &mut [f64]) {
+        let (mut input, mut level) = (0, 0);
+        for &inputs in self.columns {
+            if inputs == 1 {
+                out[level + usize::from(record[input] > 0.0)] = 1.0;
+            } else {
+                out[level..level + inputs].copy_from_slice(&record[input..input + inputs]);
+            }
+            input += inputs;
+            level += levels(inputs);
+        }
+    }
+}
+
+/// The posterior of the shares of a column's levels.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Shares {
+    /// The mean of each share.
+    pub mean: Vec<f64>,
+    /// The variance that the records leave, were the counts known.
+    pub records_variance: Vec<f64>,
+    /// The variance, with what the privacy noise adds.
+    pub variance: Vec<f64>,
+    /// Whether the two levels are the sign of one input.
+    sign: bool,
+    /// Draws, level by level, in order of size within each.
+    sorted: Vec<Vec<f64>>,
+}
+
+impl Shares {
+    /// From noisy counts. The draws are made with a public seed: they are free.
+    #[must_use]
+    pub fn new(counts: &NoisyCounts<'_>, reading: Reading, seed: u64) -> Self {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let draws = match reading {
+            Reading::NoiseAware => counts.sample(BEFORE, DRAWS, &mut rng),
+            Reading::Naive => vec![counts.nearest(false); DRAWS],
+        };
+        let levels = counts.noisy.len();
+        let mut moments = vec![[0.0; 3]; levels];
+        let mut sorted = vec![Vec::with_capacity(DRAWS); levels];
+        for n in &draws {
+            let total: f64 = n.iter().zip(counts.concentration).map(|(n, a)| n + a).sum();
+            for (moments, (n, a)) in moments.iter_mut().zip(n.iter().zip(counts.concentration)) {
+                let mean = (n + a) / total;
+                let add = [mean, mean * (1.0 - mean) / (total + 1.0), mean * mean];
+                moments.iter_mut().zip(add).for_each(|(sum, x)| *sum += x / draws.len() as f64);
+            }
+            let shares = dirichlet(n.iter().zip(counts.concentration).map(|(n, a)| n + a), &mut rng);
+            sorted.iter_mut().zip(shares).for_each(|(sorted, share)| sorted.push(share));
+        }
+        sorted.iter_mut().for_each(|draws| draws.sort_by(f64::total_cmp));
+        Self {
+            mean: moments.iter().map(|m| m[0]).collect(),
+            records_variance: moments.iter().map(|m| m[1]).collect(),
+            variance: moments.iter().map(|m| m[1] + (m[2] - m[0] * m[0]).max(0.0)).collect(),
+            sign: false,
+            sorted,
+        }
+    }
+
+    /// The same, as the levels of one input's sign or not.
+    #[must_use]
+    fn with_sign(self, sign: bool) -> Self {
+        Self { sign, ..self }
+    }
+
+    /// Inputs of the column.
+    #[must_use]
+    pub fn inputs(&self) -> usize {
+        if self.sign { 1 } else { self.mean.len() }
+    }
+
+    /// The share of a level that is not exceeded with this probability, among the draws.
+    #[must_use]
+    pub fn quantile(&self, level: usize, probability: f64) -> f64 {
+        let draws = &self.sorted[level];
+        let at = probability * draws.len() as f64 - 0.5;
+        let below = at.floor().clamp(0.0, draws.len() as f64 - 2.0);
+        let (low, high) = (draws[below as usize], draws[below as usize + 1]);
+        (low + (high - low) * (at - below)).clamp(0.0, 1.0)
+    }
+}

@@ -1,0 +1,47 @@
+//! Models whose posterior needs only sums: one noisy release, then everything is free.
+//!
+//! See [`engine::conjugate`](crate::engine::conjugate) for how the noise becomes part of the posterior. What one record can do to the
+//! released sums, with $D$ columns, in both norms:
+//!
+//! | model | statistics of a record | replaced | added or removed |
+//! |---|---|---|---|
+//! | [`BernoulliPlan`] | $x_d - \tfrac12$ with $x_d \in \{0, 1\}$ | $D$, $\sqrt D$ | the number of records is needed |
+//! | [`CategoricalPlan`] | one 1 in each column | $2D$, $\sqrt{2D}$ | $D$, $\sqrt D$ |
+//! | [`NaiveBayesPlan`] | one 1 in each column's table of levels and classes | $2D$, $\sqrt{2D}$ | $D$, $\sqrt D$ |
+//! | [`MeanPlan`] | $x$ less the middle of its bounds, which are $w$ apart | $w$ | the number of records is needed |
+//! | [`NormalPlan`] | $(x_d, x_d^2 - c)$ with $x_d \in [-1, 1]$ | $\tfrac94 D$ ($c = \tfrac78$), $2\sqrt D$ ($c = 1$) | the number of records is needed |
+//! | [`PoissonPlan`] | $\min(x_d, M) - \tfrac M2$ | $MD$, $M\sqrt D$ | the number of records is needed |
+//!
+//! Bayesian linear regression from moments is [`RegressionPlan::linear`](crate::model::regression::RegressionPlan::linear).
+
+mod bernoulli;
+mod categorical;
+mod clipped;
+mod mean;
+mod naive_bayes;
+mod normal;
+mod poisson;
+
+pub use bernoulli::{BernoulliPlan, Rate};
+pub use categorical::{CategoricalPlan, Shares};
+pub use mean::MeanPlan;
+pub use naive_bayes::{NaiveBayesPlan, NaiveBayesPosterior};
+pub use normal::{NormalColumn, NormalPlan, NormalPrior};
+pub use poisson::PoissonPlan;
+
+use crate::budget::{Adjacency, Privacy};
+use crate::wall::PlanError;
+
+/// Sums of centred statistics mean nothing without the number of records.
+fn needs_the_number_of_records(what: &str, privacy: &Privacy) -> Result<(), PlanError> {
+    if privacy.adjacency() == Adjacency::AddRemove {
+        let fault = "it needs the number of records, which is private under add/remove adjacency";
+        return Err(PlanError::Invalid { what: what.into(), fault });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod privacy_tests;
+#[cfg(test)]
+mod tests;

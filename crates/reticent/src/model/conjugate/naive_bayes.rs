@@ -1,0 +1,276 @@
+//! Naive Bayes: columns that are independent given the class.
+
+use crate::budget::{Adjacency, Ledger, Privacy};
+use crate::engine::conjugate::{Law, NoisyCounts, Reading, Sensitivity, StatisticsPlan, Total, dirichlet};
+use crate::receipt::Receipt;
+use crate::wall::{NoiseSource, PlanError, Query, Records, WallError};
+use rand::rngs::ChaCha8Rng;
+use rand::{Rng, SeedableRng};
+use serde::{Deserialize, Serialize};
+
+/// Two classes; records are the inputs of the columns and, last, a number that is positive for the second class.
+///
+/// # Privacy
+/// Each column is a table of counts, levels by classes, and a record is one cell in each. So all tables together differ by at most
+/// $2D$ (and $\sqrt{2D}$ in the Euclidean norm) between neighbours that replace a record. The counts of classes are not
+/// released: every table has them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NaiveBayesPlan {
+    /// Inputs of each column: one for each level, or a single number between -1 and 1.
+    pub columns: Vec<usize>,
+    /// Levels that a single number is cut into, equally wide.
+    pub bins: usize,
+    /// Of the Dirichlet prior, for each level.
+    pub concentration: f64,
+    /// The release.
+    pub statistics: StatisticsPlan,
+    /// What is made of it.
+    pub reading: Reading,
+}
+
+const CLASSES: usize = 2;
+/// Sweeps before the first draw, draws, and sweeps for each.
+const CHAIN: (usize, usize, usize) = (200, 32, 10);
+
+impl NaiveBayesPlan {
+    /// For these columns.
+    ///
+    /// # Errors
+    /// What the accountant refuses.
+    pub fn new(
+        columns: Vec<usize>,
+        bins: usize,
+        concentration: f64,
+        records: usize,
+        privacy: &Privacy,
+    ) -> Result<Self, PlanError> {
+        let d = columns.len() as f64;
+        let sensitivity = Sensitivity { l1: d, l2: d.sqrt(), non_negative: true };
+        let width = columns.iter().map(|&inputs| levels(inputs, bins) * CLASSES).sum();
+        let what = "counts of levels and classes";
+        let statistics = StatisticsPlan::new(what, records, width, sensitivity, privacy)?;
+        Ok(Self { columns, bins, concentration, statistics, reading: Reading::NoiseAware })
+    }
+
+    /// Runs it; without privacy if none is asked for.
+    ///
+    /// # Errors
+    /// What the wall refuses.
+    pub fn fit(
+        &self,
+        records: Records,
+        source: NoiseSource,
+        privacy: Option<&Privacy>,
+        ledger: Box<dyn Ledger>,
+    ) -> Result<(NaiveBayesPosterior, Receipt), WallError> {
+        let (released, law, receipt) =
+            self.statistics.release(&self.query(), records, source, privacy, ledger)?;
+        Ok((self.posterior(&released.values, law), receipt))
+    }
+
+    pub(super) fn query(&self) -> impl Query {
+        Tables { plan: self }
+    }
+
+    /// The posterior from noisy counts.
+    #[must_use]
+    pub fn posterior(&self, noisy: &[f64], law: Law) -> NaiveBayesPosterior {
+        // Blocks: the levels of a column for one class.
+        let mut blocks: Vec<[Vec<f64>; CLASSES]> = Vec::new();
+        let mut rest = noisy;
+        for &inputs in &self.columns {
+            let (table, after) = rest.split_at(levels(inputs, self.bins) * CLASSES);
+            let class = |c: usize| table.iter().skip(c).step_by(CLASSES).copied().collect();
+            blocks.push([class(0), class(1)]);
+            rest = after;
+        }
+        let public = self.statistics.adjacency == Adjacency::ReplaceOne;
+        let totals =
+            Totals { blocks: &blocks, law, records: public.then_some(self.statistics.records as f64) };
+        let mut rng = ChaCha8Rng::seed_from_u64(0);
+        let mut posterior = NaiveBayesPosterior {
+            columns: self.columns.clone(),
+            bins: self.bins,
+            draws: vec![Vec::new(); CHAIN.1],
+            records_variances: Vec::new(),
+        };
+        for class in 0..CLASSES {
+            let (mean, sd) = totals.of(class, None);
+            let shares = self.block(
+                &[mean, totals.of(1 - class, None).0],
+                Law::Gaussian { sd },
+                Total::Unknown,
+                &mut rng,
+            );
+            // The logarithm of the class's share comes first, and then those of its levels.
+            posterior.push(shares.iter().map(|shares| vec![shares[0].ln()]), vec![0.0]);
+            for (d, block) in blocks.iter().enumerate() {
+                let (mean, sd) = totals.of(class, Some(d));
+                let total = if sd.is_finite() { Total::Told { mean, sd } } else { Total::Unknown };
+                let draws = self.block(&block[class], law, total, &mut rng);
+                let variances = self.records_variance(&block[class], mean);
+                posterior.push(draws.iter().map(|shares| shares.iter().map(|p| p.ln()).collect()), variances);
+            }
+        }
+        posterior
+    }
+
+    /// Draws of the shares of a block.
+    fn block(&self, noisy: &[f64], law: Law, total: Total, rng: &mut impl Rng) -> Vec<Vec<f64>> {
+        let (before, draws, each) = CHAIN;
+        let concentration = vec![self.concentration; noisy.len()];
+        let law = if law.sd() == 0.0 { Law::None } else { law };
+        let counts = NoisyCounts { noisy, law, concentration: &concentration, total };
+        let found = match self.reading {
+            Reading::NoiseAware => counts.sample(before, draws * each, rng),
+            Reading::Naive => vec![counts.nearest(false); draws * each],
+        };
+        let share = |n: &Vec<f64>| dirichlet(n.iter().zip(&concentration).map(|(n, a)| n + a), rng);
+        found.iter().step_by(each).map(share).collect()
+    }
+
+    /// The variance of the logarithm of each share, were the counts known: $\psi'(a + n) - \psi'(A + N)$.
+    fn records_variance(&self, noisy: &[f64], total: f64) -> Vec<f64> {
+        let all = total.max(0.0) + self.concentration * noisy.len() as f64;
+        noisy
+            .iter()
+            .map(|n| trigamma(n.max(0.0) + self.concentration) - trigamma(all))
+            .map(|v| v.max(0.0))
+            .collect()
+    }
+}
+
+/// What the tables say about the number of records of each class.
+struct Totals<'a> {
+    blocks: &'a [[Vec<f64>; CLASSES]],
+    law: Law,
+    /// The public number of all records.
+    records: Option<f64>,
+}
+
+impl Totals<'_> {
+    /// The number of a class and its deviation, without what one block says of it.
+    ///
+    /// Each table sums to it, with the noise of its levels; if the number of all records is public, the other class says it too.
+    fn of(&self, class: usize, without: Option<usize>) -> (f64, f64) {
+        let sum = |class: usize, without: Option<usize>| {
+            let blocks = self.blocks.iter().enumerate().filter(move |(d, _)| Some(*d) != without);
+            blocks.fold((0.0, 0.0), |(precision, sum), (_, block)| {
+                let weight = 1.0 / (block[class].len() as f64 * self.law.sd().powi(2).max(1e-12));
+                (precision + weight, sum + weight * block[class].iter().sum::<f64>())
+            })
+        };
+        let (mut precision, mut total) = sum(class, without);
+        if let Some(records) = self.records {
+            let (other_precision, other) = sum(1 - class, None);
+            precision += other_precision;
+            total += other_precision * records - other;
+        }
+        let sd = if self.law == Law::None { 0.0 } else { precision.sqrt().recip() };
+        (if precision > 0.0 { total / precision } else { 0.0 }, sd)
+    }
+}
+
+/// Levels of a column of so many inputs.
+fn levels(inputs: usize, bins: usize) -> usize {
+    if inputs == 1 { bins } else { inputs }
+}
+
+/// The level of a column in a record, if it has one.
+fn level(inputs: &[f64], bins: usize) -> Option<usize> {
+    match inputs {
+        [x] => Some(((0.5 * (x + 1.0) * bins as f64).max(0.0) as usize).min(bins - 1)),
+        levels => levels.iter().position(|&x| x > 0.5),
+    }
+}
+
+struct Tables<'a> {
+    plan: &'a NaiveBayesPlan,
+}
+
+impl Query for Tables<'_> {
+    fn width(&self) -> usize {
+        self.plan.statistics.width
+    }
+
+    fn contribute(&self, record: &[f64], out: &mut [f64]) {
+        let bins = self.plan.bins;
+        let class = usize::from(record[record.len() - 1] > 0.0);
+        let (mut input, mut cell) = (0, 0);
+        for &inputs in &self.plan.columns {
+            if let Some(level) = level(&record[input..input + inputs], bins) {
+                out[cell + CLASSES * level + class] = 1.0;
+            }
+            input += inputs;
+            cell += CLASSES * levels(inputs, bins);
+        }
+    }
+}
+
+/// The posterior of a naive Bayes model: draws of the logarithms of all shares.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NaiveBayesPosterior {
+    columns: Vec<usize>,
+    bins: usize,
+    /// In each: for each class its share, and then the shares of the levels of each column.
+    draws: Vec<Vec<f64>>,
+    /// The variances of the same that the records leave.
+    records_variances: Vec<f64>,
+}
+
+impl NaiveBayesPosterior {
+    fn push(&mut self, logs: impl Iterator<Item = Vec<f64>>, variances: Vec<f64>) {
+        self.draws.iter_mut().zip(logs).for_each(|(draw, logs)| draw.extend(logs));
+        self.records_variances.extend(variances);
+    }
+
+    /// The probability of the second class, and the variance of its log odds: that which the records leave, and all of it.
+    #[must_use]
+    pub fn predict(&self, inputs: &[f64]) -> (f64, f64, f64) {
+        let half = self.records_variances.len() / CLASSES;
+        let mut places = vec![0];
+        let (mut input, mut first) = (0, 1);
+        for &width in &self.columns {
+            if let Some(level) = level(&inputs[input..input + width], self.bins) {
+                places.push(first + level);
+            }
+            input += width;
+            first += levels(width, self.bins);
+        }
+        let odds = |draw: &Vec<f64>| places.iter().map(|k| draw[half + k] - draw[*k]).sum::<f64>();
+        let odds: Vec<f64> = self.draws.iter().map(odds).collect();
+        let n = odds.len() as f64;
+        let probability = odds.iter().map(|x| 1.0 / (1.0 + (-x).exp())).sum::<f64>() / n;
+        let mean = odds.iter().sum::<f64>() / n;
+        let variance = odds.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        let records: f64 =
+            places.iter().map(|k| self.records_variances[*k] + self.records_variances[half + k]).sum();
+        (probability, records.min(variance), variance)
+    }
+}
+
+/// $\psi'(x)$ for $x > 0$, by recurrence to $x \ge 10$ and the asymptotic series there.
+fn trigamma(mut x: f64) -> f64 {
+    let mut sum = 0.0;
+    while x < 10.0 {
+        sum += 1.0 / (x * x);
+        x += 1.0;
+    }
+    let y = 1.0 / (x * x);
+    // Bernoulli numbers.
+    let series = y * (1.0 / 6.0 - y * (1.0 / 30.0 - y * (1.0 / 42.0 - y / 30.0)));
+    sum + 1.0 / x + 0.5 * y + series / x
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// $\psi'(1) = \pi^2/6$ and $\psi'(1/2) = \pi^2/2$.
+    #[test]
+    fn trigamma_has_its_known_values() {
+        let square = std::f64::consts::PI.powi(2);
+        assert!((trigamma(1.0) - square / 6.0).abs() < 1e-11);
+        assert!((trigamma(0.5) - square / 2.0).abs() < 1e-11);
+    }
+}

@@ -1,0 +1,105 @@
+//! Rates of counts.
+
+use super::clipped::poisson_moments;
+use super::needs_the_number_of_records;
+use crate::budget::{Ledger, Privacy};
+use crate::engine::conjugate::{Law, Reading, Scalar, Sensitivity, StatisticsPlan};
+use crate::family::Gamma;
+use crate::receipt::Receipt;
+use crate::wall::{NoiseSource, PlanError, Query, Records, WallError};
+use serde::{Deserialize, Serialize};
+
+/// Rates of Poisson counts, recorded up to a public bound $M$, with a gamma prior.
+///
+/// As for [means](super::MeanPlan), the posterior knows the noise and the bound, by the central limit theorem.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PoissonPlan {
+    /// $M$.
+    pub most: usize,
+    /// Whether records hold counts that were scaled from $[0, M]$ to $[-1, 1]$, as tables are encoded.
+    pub scaled: bool,
+    /// The prior of each rate.
+    pub prior: Gamma,
+    /// The release.
+    pub statistics: StatisticsPlan,
+    /// What is made of it.
+    pub reading: Reading,
+}
+
+impl PoissonPlan {
+    /// For so many columns.
+    ///
+    /// # Errors
+    /// Add/remove adjacency, and what the accountant refuses.
+    pub fn new(
+        columns: usize,
+        most: usize,
+        prior: Gamma,
+        records: usize,
+        privacy: &Privacy,
+    ) -> Result<Self, PlanError> {
+        let what = "sums of counts";
+        needs_the_number_of_records(what, privacy)?;
+        let (d, half) = (columns as f64, 0.5 * most as f64);
+        let sensitivity = Sensitivity { l1: half * d, l2: half * d.sqrt(), non_negative: false };
+        let statistics = StatisticsPlan::new(what, records, columns, sensitivity, privacy)?;
+        Ok(Self { most, scaled: false, prior, statistics, reading: Reading::NoiseAware })
+    }
+
+    /// Runs it on records of counts; without privacy if none is asked for.
+    ///
+    /// # Errors
+    /// What the wall refuses.
+    pub fn fit(
+        &self,
+        records: Records,
+        source: NoiseSource,
+        privacy: Option<&Privacy>,
+        ledger: Box<dyn Ledger>,
+    ) -> Result<(Vec<Scalar>, Receipt), WallError> {
+        let (released, law, receipt) =
+            self.statistics.release(&self.query(), records, source, privacy, ledger)?;
+        Ok((released.values.iter().map(|&noisy| self.posterior(noisy, law)).collect(), receipt))
+    }
+
+    pub(super) fn query(&self) -> impl Query {
+        Centred { width: self.statistics.width, most: self.most as f64, scaled: self.scaled }
+    }
+
+    /// The posterior of a rate from a noisy sum of counts less half of the bound.
+    #[must_use]
+    pub fn posterior(&self, noisy: f64, law: Law) -> Scalar {
+        let records = self.statistics.records as f64;
+        let sum = noisy + 0.5 * records * self.most as f64;
+        let Gamma { shape, rate } = self.prior;
+        let bounds = (0.0, 3.0 * self.most as f64 + 10.0);
+        if law == Law::None || self.reading == Reading::Naive {
+            let shape = shape + sum.max(0.0);
+            return Scalar::new(bounds, |x| (shape - 1.0) * x.ln() - (rate + records) * x);
+        }
+        Scalar::new(bounds, |x| {
+            let (mean, variance) = poisson_moments(x, self.most);
+            let likelihood = law.log_density_about(sum - records * mean, records * variance.max(1e-12));
+            (shape - 1.0) * x.ln() - rate * x + likelihood
+        })
+    }
+}
+
+struct Centred {
+    width: usize,
+    most: f64,
+    scaled: bool,
+}
+
+impl Query for Centred {
+    fn width(&self) -> usize {
+        self.width
+    }
+
+    fn contribute(&self, record: &[f64], out: &mut [f64]) {
+        for (out, &x) in out.iter_mut().zip(record) {
+            let half = 0.5 * self.most;
+            *out = if self.scaled { half * x.clamp(-1.0, 1.0) } else { x.clamp(0.0, self.most) - half };
+        }
+    }
+}
