@@ -4,7 +4,7 @@ pub mod linear;
 pub mod logistic;
 pub mod mixture;
 pub mod network;
-mod normal;
+pub(crate) mod normal;
 pub mod polya_gamma;
 mod prediction;
 pub mod regression;

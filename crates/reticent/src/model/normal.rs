@@ -47,7 +47,7 @@ impl Tail {
 }
 
 /// $\Phi^{-1}(p)$ by bisection; infinite at 0 and 1.
-pub(super) fn quantile(probability: f64) -> f64 {
+pub(crate) fn quantile(probability: f64) -> f64 {
     // Accurate in the lower tail, and the upper is its mirror image.
     if probability > 0.5 {
         return -quantile(1.0 - probability);
