@@ -3,15 +3,24 @@
 //! - [`Variational`]: mean-field variational inference, without privacy.
 //! - [`DpSgd`]: weights without uncertainty by stochastic gradient descent with clipped and noised gradients.
 //!
-//! Both predict through [`NetworkPosterior`](crate::model::network::NetworkPosterior), as the model itself does. Records are
+//! Both of these predict through [`NetworkPosterior`](crate::model::network::NetworkPosterior), as the model itself does. Records are
 //! rows of inputs and the target, already scaled.
+//!
+//! And what private logistic regression is compared with:
+//!
+//! - [`ObjectivePerturbation`]: the minimum of a loss to which a random slope was added.
+//! - [`Dpvi`]: variational inference with clipped and noised gradients.
 
 mod adam;
 mod dp_sgd;
+mod dpvi;
+mod objective_perturbation;
 mod perceptron;
 mod variational;
 
 pub use dp_sgd::{DpSgd, DpSgdPlan, Optimiser};
+pub use dpvi::Dpvi;
+pub use objective_perturbation::ObjectivePerturbation;
 pub use variational::Variational;
 
 use crate::model::network::NetworkError;

@@ -2,9 +2,11 @@
 
 pub mod conjugate;
 pub mod linear;
+pub mod logistic;
 pub mod mixture;
 pub mod network;
 pub(crate) mod normal;
+pub mod polya_gamma;
 mod prediction;
 pub mod regression;
 mod tilt;
