@@ -7,5 +7,6 @@ mod normal;
 mod prediction;
 pub mod regression;
 mod tilt;
+pub mod topics;
 
 pub use prediction::Prediction;
