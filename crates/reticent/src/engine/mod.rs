@@ -1,4 +1,4 @@
-//! Expectation propagation: the engines, and the one trait that models meet them in.
+//! The engines, and the traits that models meet them in. Variational Bayes is in [`vb`]; the rest is expectation propagation.
 //!
 //! The posterior is approximated by $q \propto p_0 \prod_n f_n$ in an exponential family. A *site* $f_n$ is what makes the
 //! approximation match the moments of the *tilted* distribution $q_{-n}\,p(x_n|\theta)$, where the *cavity* $q_{-n}$ is $q$ without
@@ -19,6 +19,7 @@ mod ep;
 mod noise;
 mod plan;
 mod sep;
+pub mod vb;
 
 pub use ep::{Ep, adf, adf_pass, ep};
 pub use noise::{Block, Noise};

@@ -1,0 +1,29 @@
+use crate::wall::{Block, Geometry};
+
+/// A block of statistics, and what it may take of the one noise that all blocks share.
+///
+/// One draw serves all blocks if block $b$, of norm at most $C_b$, is measured in units of $s_b$ and $\sum_b C_b^2/s_b^2 = 1$. Its noise then
+/// has standard deviation $\propto s_b$ in each of its $d_b$ coordinates, and $\sum_b w_b d_b s_b^2$ is least for
+///
+/// $$s_b^2 = C_b \frac{\sum_j C_j\sqrt{w_j d_j}}{\sqrt{w_b d_b}}.$$
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Share {
+    /// $d_b$.
+    pub width: usize,
+    /// $C_b$: the norm of the block of any record is at most this, by nature or else by clipping.
+    pub reach: f64,
+    /// $w_b$: what a unit of noise variance in one coordinate costs.
+    pub weight: f64,
+}
+
+impl Share {
+    /// The domain that such blocks are clipped to together.
+    #[must_use]
+    pub fn geometry(shares: &[Self]) -> Geometry {
+        let root = |share: &Self| (share.weight * share.width as f64).sqrt();
+        let total: f64 = shares.iter().map(|share| share.reach * root(share)).sum();
+        let scale = |share: &Self| (share.reach * total / root(share)).sqrt();
+        let blocks = shares.iter().map(|share| Block { width: share.width, scale: scale(share) }).collect();
+        Geometry::Blocks { radius: 1.0, blocks }
+    }
+}
