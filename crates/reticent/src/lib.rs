@@ -81,6 +81,7 @@ pub mod grid;
 pub mod matrix;
 pub mod model;
 pub mod receipt;
+mod release;
 pub mod symmetric;
 pub mod theory;
 pub mod wall;

@@ -12,20 +12,19 @@ mod sampler;
 mod sum;
 
 pub use crate::error::{PlanError, WallError};
+pub use crate::release::{Drawn, Draws, Released, Sums};
 pub use geometry::{Block, Geometry};
-pub use plan::{DrawId, Draws, Plan, SumId, Sums};
+pub use plan::{DrawId, Plan, SumId};
 pub use records::Records;
 pub use reticent_noise::{NoiseError, NoiseSource};
 pub use sampler::{Rate, Sampler};
 
 use crate::budget::{Guarantee, Ledger, NotPrivate, Privacy, Request, Spent, Ticket};
-use crate::receipt::{self, Kind, Receipt};
+use crate::receipt::{Kind, Receipt};
 use plan::Group;
 use reticent_accounting::Adjacency;
 use reticent_noise::Provenance;
-use serde::Serialize;
 use std::num::NonZeroU64;
-use std::sync::Arc;
 
 /// What each record contributes to a sum.
 ///
@@ -36,36 +35,14 @@ use std::sync::Arc;
 pub trait Query: Sync {
     /// Coordinates of a contribution.
     fn width(&self) -> usize;
-    /// Writes the contribution of a record to `out`, which holds zeros.
+    /// Coordinates in a block, if contributions are sparse: they are 0 in all blocks but few. Only within a ball.
+    fn block(&self) -> usize {
+        self.width()
+    }
+    /// Names the blocks that a sparse contribution is about, in increasing order.
+    fn blocks(&self, _record: &[f64], _blocks: &mut Vec<usize>) {}
+    /// Writes the contribution of a record, or only its blocks one after the other, to `out`, which holds zeros.
     fn contribute(&self, record: &[f64], out: &mut [f64]);
-}
-
-/// A noisy sum.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Released {
-    /// The sums.
-    pub values: Vec<f64>,
-    /// The standard deviation of the noise in each.
-    pub noise_sd: Arc<[f64]>,
-    /// How many records take part in such a sum on average. How many did in a Poisson sample stays secret.
-    pub expected_batch: f64,
-    /// Which release of its group it was charged as, from 1.
-    pub step: u64,
-    /// What can be said about the whole plan.
-    pub guarantee: Guarantee,
-}
-
-/// A tempered draw.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Drawn {
-    /// The candidate.
-    pub index: usize,
-    /// The power that the scores were tempered with, at most 1.
-    pub power: f64,
-    /// Which release of its group it was charged as, from 1.
-    pub step: u64,
-    /// What can be said about the whole plan.
-    pub guarantee: Guarantee,
 }
 
 /// The records, and what may be asked about them.
@@ -160,7 +137,7 @@ impl Wall {
     /// # Errors
     /// [`WallError`] without a release. The budget of a step is gone if its noise failed.
     pub fn sum(&mut self, id: SumId, query: &impl Query) -> Result<Released, WallError> {
-        self.charge(id.0, query.width(), true)?;
+        self.charge(id.0, query, true)?;
         let open = self.is_open();
         let Group { entry, lattice, noise_sd, sample, .. } = &mut self.plan.groups[id.0];
         let Kind::Sum { geometry, sampler, .. } = &entry.kind else {
@@ -207,7 +184,7 @@ impl Wall {
         if !(one_each && log_weights.iter().all(|w| w.abs() < 1e6)) {
             return Err(WallError::LogWeights);
         }
-        self.charge(id.0, query.width(), false)?;
+        self.charge(id.0, query, false)?;
         let open = self.is_open();
         let Group { entry, lattice, weight, .. } = &self.plan.groups[id.0];
         let Kind::Draw { power, .. } = entry.kind else {
@@ -233,13 +210,17 @@ impl Wall {
     }
 
     /// Counts a release of a group, or refuses it.
-    fn charge(&mut self, group: usize, width: usize, sum: bool) -> Result<(), WallError> {
-        let entry = &mut self.plan.groups.get_mut(group).ok_or(WallError::UnknownGroup)?.entry;
+    fn charge(&mut self, group: usize, query: &impl Query, sum: bool) -> Result<(), WallError> {
+        let Group { entry, lattice, .. } = self.plan.groups.get_mut(group).ok_or(WallError::UnknownGroup)?;
         if sum != matches!(entry.kind, Kind::Sum { .. }) {
             return Err(WallError::UnknownGroup);
         }
+        let width = query.width();
         if entry.width != width {
             return Err(WallError::Width { planned: entry.width, given: width });
+        }
+        if query.block() < width && !lattice.is_ball() {
+            return Err(WallError::Sparse);
         }
         if entry.made >= entry.planned {
             return Err(WallError::Exhausted { what: entry.what.clone(), planned: entry.planned });
@@ -259,20 +240,10 @@ impl Wall {
     /// # Errors
     /// [`WallError::Ledger`]; what was reserved then stays spent.
     pub fn finish(mut self, projections: u64) -> Result<Receipt, WallError> {
-        let receipt = Receipt {
-            software: concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION")).into(),
-            guarantee: self.guarantee,
-            adjacency: self.plan.adjacency,
-            records: self.plan.records,
-            groups: self.plan.groups.into_iter().map(|group| group.entry.under(self.guarantee)).collect(),
-            projections,
-            noise: match self.guarantee {
-                Guarantee::None(reason) => reason.to_string(),
-                Guarantee::Private(_) => "operating system entropy".into(),
-            },
-            ledger: self.ledger.name(),
-            assumptions: receipt::assumptions(self.guarantee, self.plan.adjacency),
-        };
+        let Plan { records, adjacency, groups } = self.plan;
+        let groups = groups.into_iter().map(|group| group.entry).collect();
+        let receipt =
+            Receipt::new(self.guarantee, adjacency, records, groups, projections, self.ledger.name());
         let cost = self.guarantee.cost().filter(|_| self.started);
         self.ledger.settle(self.ticket, Spent { cost, receipt: &receipt })?;
         Ok(receipt)

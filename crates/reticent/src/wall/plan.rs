@@ -5,6 +5,7 @@ use super::lattice::Lattice;
 use super::sampler::Sampler;
 use crate::error::PlanError;
 use crate::receipt::{Entry, Kind};
+use crate::release::{Draws, Sums};
 use reticent_accounting::{Adjacency, Cost, Event, Mechanism, Method, Sampling, account};
 use reticent_noise::{Resolution, TV_PER_DRAW};
 use std::sync::Arc;
@@ -15,41 +16,6 @@ const SCORE_UNITS: u32 = 1 << 20;
 const WEIGHT_UNIT: u64 = 1 << 32;
 /// Log weights of candidates are integers over this.
 pub(super) const LOG_UNIT: u64 = SCORE_UNITS as u64 * WEIGHT_UNIT;
-
-/// A number of noisy sums of the same kind.
-#[derive(Debug, Clone)]
-pub struct Sums {
-    /// What is summed, for the receipt.
-    pub what: String,
-    /// Coordinates of a contribution.
-    pub width: usize,
-    /// What contributions are clipped to. An [`L1Ball`](Geometry::L1Ball) gets Laplace noise, all others Gaussian.
-    pub geometry: Geometry,
-    /// Which records take part.
-    pub sampler: Sampler,
-    /// The standard deviation (Laplace: the scale) of the noise over the sensitivity under the plan's adjacency. For
-    /// Poisson samples under replace-one, over twice the reach of the geometry.
-    pub noise_multiplier: f64,
-    /// How many sums.
-    pub steps: u64,
-}
-
-/// A number of draws from exponential mechanisms of the same kind, each about all records.
-#[derive(Debug, Clone)]
-pub struct Draws {
-    /// What is drawn, for the receipt.
-    pub what: String,
-    /// How many candidates there are.
-    pub candidates: usize,
-    /// The least score of a record for a candidate.
-    pub lower: f64,
-    /// The greatest score of a record for a candidate.
-    pub upper: f64,
-    /// The width of the range of log probability ratios between neighbours, for one draw.
-    pub epsilon: f64,
-    /// How many draws.
-    pub draws: u64,
-}
 
 /// Names a group of sums of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

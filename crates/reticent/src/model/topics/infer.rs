@@ -140,10 +140,8 @@ impl Inferred {
     /// Writes $n_w\phi_{wk}$ to `out`, which holds zeros: the topics of each of the document's words side by side.
     pub fn write(&self, document: &Document, out: &mut [f64]) {
         let State { alive, weights, rows, .. } = &self.state;
-        for ((out, row), &count) in out
-            .chunks_exact_mut(self.gamma.len())
-            .zip(rows.chunks_exact(weights.len()))
-            .zip(&document.counts)
+        for ((out, row), &count) in
+            out.chunks_exact_mut(self.gamma.len()).zip(rows.chunks_exact(weights.len())).zip(&document.counts)
         {
             let factor = count / dot(row, weights).max(f32::MIN_POSITIVE);
             for ((&k, x), weight) in alive.iter().zip(row).zip(weights) {
@@ -181,7 +179,10 @@ impl State {
 
     #[inline(always)]
     fn weigh(&mut self) {
-        self.weights.iter_mut().zip(&self.gamma).for_each(|(weight, &gamma)| *weight = exp_digamma(gamma).max(FLOOR));
+        self.weights
+            .iter_mut()
+            .zip(&self.gamma)
+            .for_each(|(weight, &gamma)| *weight = exp_digamma(gamma).max(FLOOR));
         self.weights[self.alive.len()..].fill(0.0);
     }
 
