@@ -45,6 +45,12 @@ impl Gamma {
         self.shape / self.rate
     }
 
+    /// $E[\log x] = \psi(a) - \log b$.
+    #[must_use]
+    pub fn mean_log(self) -> f64 {
+        digamma(self.shape) - self.rate.ln()
+    }
+
     /// Whether it is a density.
     #[must_use]
     pub fn is_proper(self) -> bool {

@@ -49,6 +49,12 @@ impl LinearPosterior {
         Some(Self { moments: aware(model, fit, &naive)?, naive, noise_variance, response })
     }
 
+    /// A logistic regression with these weights, whose second moments are those without privacy noise.
+    #[must_use]
+    pub(crate) fn logistic(moments: Moments, naive: Moments) -> Self {
+        Self { moments, naive, noise_variance: 0.0, response: Response::Logistic }
+    }
+
     /// What is known of $w \cdot x$, and of the target of a regression: with the uncertainty from the privacy noise.
     ///
     /// # Panics

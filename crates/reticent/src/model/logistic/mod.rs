@@ -1,0 +1,62 @@
+//! Private Bayesian logistic regression that needs no tuning.
+//!
+//! The model is $p(y = 1|x) = \sigma(w \cdot x)$ with $w \sim N(0, \alpha^{-1}I)$ and a gamma prior for $\alpha$; the last weight is that of a constant, the bias.
+//! Records are rows of inputs between -1 and 1 and, last, the class, -1 or 1.
+//!
+//! - [`VariationalLogistic`] is Algorithm 5 of the paper, for the [engine](crate::engine::vb) of variational Bayes: it releases $(y - \frac12)x$ and
+//!   $E[\omega]xx^T$.
+//! - [`LogisticPlan`] is what we recommend. The mean of $q(w)$ solves $\sum (y - p)x = \alpha w$, and the noise in a released $E[\omega]xx^T$ times
+//!   $w$ is far larger than that of a release of this sum itself. So it releases the sum, at the weights so far, in a few steps; the matrix
+//!   twice, with a small share of the budget, for the lengths of steps and for the posterior; and nothing else. Its posterior knows
+//!   what noise did on the way.
+//!
+//! ```
+//! use reticent::budget::{Adjacency, Privacy, Unlimited};
+//! use reticent::model::logistic::LogisticPlan;
+//! use reticent::wall::{NoiseSource, Records};
+//!
+//! // Two numbers; the class is that of the sign of their difference, mostly.
+//! let values = (0..4000).flat_map(|n| {
+//!     let (a, b) = (f64::from(n * 37 % 101) / 50.0 - 1.0, f64::from(n * 53 % 103) / 51.0 - 1.0);
+//!     [a, b, if a - b + 0.2 * f64::from(n % 3 - 1) > 0.0 { 1.0 } else { -1.0 }]
+//! });
+//! let privacy = Privacy::new(1.0, 1e-5, Adjacency::ReplaceOne)?;
+//! let plan = LogisticPlan::new(&[1, 1], 4000, 1.0, Some(&privacy))?;
+//! let records = Records::new(values.collect(), 3)?;
+//! let (posterior, receipt) = plan.fit(records, NoiseSource::from_os()?, Some(&privacy), Box::new(Unlimited))?;
+//! assert!(posterior.positive(&[0.9, -0.9]) > 0.8 && posterior.positive(&[-0.9, 0.9]) < 0.2);
+//! assert!(receipt.guarantee.cost().is_some_and(|cost| cost.epsilon.upper <= 1.0));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Not for: classes that inputs separate perfectly, of which the weights are only bounded by the prior.
+
+mod curvature;
+mod plan;
+mod response;
+mod scores;
+mod variational;
+
+pub use plan::{LogisticError, LogisticPlan, LogisticRound};
+pub use variational::{SecondMoments, VariationalLogistic};
+
+/// Inputs with the 1 of the bias, and the class as -1 or 1. Inputs are taken to be between -1 and 1.
+fn features(record: &[f64]) -> (Vec<f64>, f64) {
+    let (target, inputs) = record.split_last().unwrap_or((&0.0, &[]));
+    let mut x = Vec::with_capacity(record.len());
+    x.extend(inputs.iter().map(|x| x.clamp(-1.0, 1.0)));
+    x.push(1.0);
+    (x, if *target > 0.0 { 1.0 } else { -1.0 })
+}
+
+/// $v = \min(1, r^2/\lVert x\rVert^2)$: what a record counts.
+fn weight(x: &[f64], radius: f64) -> f64 {
+    (radius * radius / dot(x, x)).min(1.0)
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,285 @@
+//! Planning and running a private fit.
+
+use super::curvature::{Curvature, variance_ratio};
+use super::response::{Leg, Path, posterior};
+use super::scores::{Curvatures, Scores};
+use crate::budget::{Adjacency, Cost, Ledger, Privacy, Unlimited};
+use crate::engine::exact_delta;
+use crate::family::Gamma;
+use crate::matrix;
+use crate::model::linear::LinearPosterior;
+use crate::receipt::Receipt;
+use crate::wall::{Geometry, NoiseSource, Plan, PlanError, Records, Sampler, SumId, Sums, Wall, WallError};
+use reticent_accounting::gaussian;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// What a private logistic regression will do, chosen from public numbers only. It can be edited and run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LogisticPlan {
+    /// $N$.
+    pub records: usize,
+    /// Inputs of each column: one, or one for each level of which one is 1 and the others are 0.
+    pub columns: Vec<usize>,
+    /// Which data sets are neighbours.
+    pub adjacency: Adjacency,
+    /// $r$: inputs, with the 1 of the bias, are usually no longer than this.
+    pub radius: f64,
+    /// Whether all of the curvature is released, or only its diagonal.
+    pub full: bool,
+    /// Two rounds: the curvature at the weights so far, and then steps.
+    pub rounds: [LogisticRound; 2],
+    /// How many weights of the last steps are averaged.
+    pub averaged: u64,
+    /// The pull towards 0 during the steps.
+    pub ridge: f64,
+    /// Of the precision of the weights.
+    pub prior: Gamma,
+    /// Why it is this plan.
+    pub why: Vec<String>,
+}
+
+/// A curvature, and steps with it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LogisticRound {
+    /// The standard deviation of the noise of the curvature over the sensitivity.
+    pub curvature_noise: f64,
+    /// How many steps.
+    pub steps: u64,
+    /// The standard deviation of the noise of the scores of a step over the sensitivity.
+    pub score_noise: f64,
+}
+
+/// Why a private logistic regression did not happen.
+#[derive(Debug, Error)]
+#[allow(missing_docs, reason = "each message says what its variant is")]
+pub enum LogisticError {
+    #[error("a logistic regression needs columns and records, and a plan positive numbers within reason")]
+    Numbers,
+    #[error("delta must be positive: the noise is Gaussian")]
+    NoDelta,
+    #[error(
+        "what was released cannot be made into a posterior: the plan has too little noise or too large steps"
+    )]
+    NoDensity,
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    #[error(transparent)]
+    Wall(#[from] WallError),
+    #[error(transparent)]
+    Accounting(#[from] reticent_accounting::Error),
+}
+
+/// More weights than this, and only the diagonal of the curvature is released.
+const MANY: usize = 300;
+/// Shares of the budget: curvature and scores of the first round, and of the second.
+const SHARES: [(f64, f64); 2] = [(0.08, 0.3), (0.12, 0.5)];
+/// Steps of a round; without privacy, where they are free; and how many times as many with a diagonal, which goes slower.
+const STEPS: u64 = 8;
+const FREE_STEPS: u64 = 40;
+const SLOWER: u64 = 5;
+/// The share of the last steps that is averaged.
+const AVERAGED: f64 = 0.7;
+/// The ridge over the noise of the average score of the second round.
+const RIDGE: f64 = 0.3;
+/// Curvatures are taken to be larger by this share of the norm of their noise, for steps that do not overshoot.
+const OVERSHOOT: f64 = 0.5;
+/// The shape of the prior of the precision of the weights.
+const SHAPE: f64 = 2.0;
+
+impl LogisticPlan {
+    /// Chooses a plan for columns of so many inputs each. `prior_variance` is that of each weight, for inputs between -1 and 1. Without privacy it
+    /// is a plan for the [same fit](Self::fit) without noise.
+    ///
+    /// # Errors
+    /// [`LogisticError`] if there is no such plan.
+    pub fn new(
+        columns: &[usize],
+        records: usize,
+        prior_variance: f64,
+        privacy: Option<&Privacy>,
+    ) -> Result<Self, LogisticError> {
+        let sane =
+            (1e-6..=1e6).contains(&prior_variance) && columns.iter().all(|&c| (1..1 << 20).contains(&c));
+        if columns.is_empty() || records == 0 || !sane {
+            return Err(LogisticError::Numbers);
+        }
+        let size = 1 + columns.iter().sum::<usize>();
+        let full = size <= MANY;
+        // A level is 1; a number is between -1 and 1, and its square 1/2 or less for most records.
+        let square: f64 = 1.0 + columns.iter().map(|&c| if c == 1 { 0.5 } else { 1.0 }).sum::<f64>();
+        let radius = square.sqrt();
+        let mu = match privacy {
+            Some(privacy) => signal(privacy)?,
+            None => 1e3,
+        };
+        let steps = if privacy.is_some() { STEPS } else { FREE_STEPS } * if full { 1 } else { SLOWER };
+        let rounds = SHARES.map(|(curvature, scores)| LogisticRound {
+            curvature_noise: 1.0 / (mu * curvature.sqrt()),
+            steps,
+            score_noise: (steps as f64 / scores).sqrt() / mu,
+        });
+        let adjacency = privacy.map_or(Adjacency::ReplaceOne, Privacy::adjacency);
+        let ends = if adjacency == Adjacency::ReplaceOne { 2.0 } else { 1.0 };
+        let noise = ends * 0.5 * radius / (mu * SHARES[1].1.sqrt());
+        let ridge = (1.0 / prior_variance).min(1.0) + if privacy.is_some() { RIDGE * noise } else { 0.0 };
+        let mut why = vec![
+            format!("records count as if their inputs were no longer than {radius:.2}, which most are"),
+            format!(
+                "{steps} steps in each of two rounds, about all records: scores weighted so that none is longer than half of that"
+            ),
+            format!(
+                "the noise of the average of the last {steps} scores is {noise:.1} in each, so weights are drawn to 0 by a ridge of {ridge:.1} on the way"
+            ),
+        ];
+        if !full {
+            why.push(format!("more than {MANY} weights: only the diagonal of the curvature is released"));
+        }
+        let averaged = (AVERAGED * steps as f64).round() as u64;
+        let prior = Gamma { shape: SHAPE, rate: (SHAPE - 1.0) * prior_variance };
+        let columns = columns.to_vec();
+        Ok(Self { records, columns, adjacency, radius, full, rounds, averaged, ridge, prior, why })
+    }
+
+    /// Weights, with the bias.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        1 + self.columns.iter().sum::<usize>()
+    }
+
+    /// What is planned, by round: what it is, its width, its domain, its noise and how often.
+    #[must_use]
+    pub fn sums(&self) -> Vec<Sums> {
+        let (size, sampler) = (self.size(), Sampler::Full);
+        let sums = |what: &str, round: usize, width, geometry: Geometry, noise_multiplier, steps| Sums {
+            what: format!("{what}, round {round}"),
+            width,
+            geometry,
+            sampler,
+            noise_multiplier,
+            steps,
+        };
+        let all = self.rounds.iter().zip(1..).flat_map(|(round, k)| {
+            let width = Curvatures::width(size, self.full);
+            let curvatures = Curvatures::geometry(self.radius);
+            let scores = Scores::geometry(self.radius);
+            [
+                sums("curvature of weighted scores", k, width, curvatures, round.curvature_noise, 1),
+                sums("weighted scores", k, size, scores, round.score_noise, round.steps),
+            ]
+        });
+        all.collect()
+    }
+
+    fn releases(&self) -> Result<(Plan, Vec<SumId>), LogisticError> {
+        let sane = |x: f64| (1e-9..=1e9).contains(&x);
+        let rounds = self.rounds.iter().all(|round| (1..=1 << 20).contains(&round.steps));
+        let averaged = (1..=self.rounds[1].steps).contains(&self.averaged);
+        let numbers =
+            sane(self.radius) && sane(self.ridge) && self.prior.shape > 1.0 && self.prior.is_proper();
+        if !(rounds && averaged && numbers && !self.columns.is_empty()) {
+            return Err(LogisticError::Numbers);
+        }
+        let mut plan = Plan::new(self.records, self.adjacency);
+        let ids = self.sums().into_iter().map(|sums| plan.sums(sums)).collect::<Result<_, _>>()?;
+        Ok((plan, ids))
+    }
+
+    /// What it costs.
+    ///
+    /// # Errors
+    /// [`LogisticError`] if the wall would refuse it.
+    pub fn price(&self, delta: f64) -> Result<Cost, LogisticError> {
+        Ok(self.releases()?.0.price(delta)?)
+    }
+
+    /// Fits records: rows of inputs between -1 and 1 and, last, the class, -1 or 1. Without privacy if none is asked for.
+    ///
+    /// # Errors
+    /// [`LogisticError`]; nothing was released if the wall could not be built.
+    pub fn fit(
+        &self,
+        records: Records,
+        source: NoiseSource,
+        privacy: Option<&Privacy>,
+        ledger: Box<dyn Ledger>,
+    ) -> Result<(LinearPosterior, Receipt), LogisticError> {
+        let (plan, ids) = self.releases()?;
+        let mut wall = match privacy {
+            Some(privacy) => Wall::new(records, source, plan, privacy, ledger)?,
+            None => Wall::without_privacy(records, source, plan, ledger)?,
+        };
+        let (path, projections) = self.walk(&mut wall, &ids)?;
+        let [moments, naive] = posterior(&path, self.prior).ok_or(LogisticError::NoDensity)?;
+        let receipt = wall.finish(projections)?;
+        Ok((LinearPosterior::logistic(moments, naive), receipt))
+    }
+
+    /// The same without privacy and without a ledger, for public records.
+    ///
+    /// # Errors
+    /// [`LogisticError`].
+    pub fn fit_openly(
+        &self,
+        records: Records,
+        source: NoiseSource,
+    ) -> Result<LinearPosterior, LogisticError> {
+        Ok(self.fit(records, source, None, Box::new(Unlimited))?.0)
+    }
+
+    /// Takes all steps; and how many eigenvalues of curvatures were not positive.
+    fn walk(&self, wall: &mut Wall, ids: &[SumId]) -> Result<(Path, u64), LogisticError> {
+        let (size, radius, full) = (self.size(), self.radius, self.full);
+        let mut weights = vec![0.0; size];
+        let mut mean = vec![0.0; size];
+        let mut known: Option<Curvature> = None;
+        let (mut legs, mut ratio, mut projections) = (Vec::new(), 1.0, 0);
+        // A diagonal says nothing about how weights move together: as many as there are columns, and the bias, can.
+        let together = if full { 1.0 } else { self.columns.len() as f64 + 1.0 };
+        for (k, round) in self.rounds.iter().enumerate() {
+            let released = wall.sum(ids[2 * k], &Curvatures { weights: &weights, radius, full })?;
+            let found = Curvature::read(&released, &self.columns, full);
+            let curvature = known.take().map_or_else(|| found.clone(), |first| first.updated(&found));
+            ratio = variance_ratio(&released, radius, full, size);
+            let over = OVERSHOOT * curvature.spectral();
+            let (steep, moved) = curvature.mapped(|value| together * (value.max(0.0) + over) + self.ridge);
+            projections += moved;
+            let inverse = steep.inverse().ok_or(LogisticError::NoDensity)?;
+            known = Some(if k == 0 { curvature.mapped(|value| value.max(0.0)).0 } else { curvature });
+            let mut noise_sd = 0.0;
+            for step in 0..round.steps {
+                let mut released = wall.sum(ids[2 * k + 1], &Scores { weights: &weights, radius })?;
+                noise_sd = released.noise_sd[0];
+                released.values.iter_mut().zip(&weights).for_each(|(g, w)| *g -= self.ridge * w);
+                advance(&mut weights, &released.values, &inverse, steep.size);
+                if k == 1 && step >= round.steps - self.averaged {
+                    let share = 1.0 / self.averaged as f64;
+                    mean.iter_mut().zip(&weights).for_each(|(mean, w)| *mean += share * w);
+                }
+            }
+            legs.push(Leg { inverse, steps: round.steps, noise_sd });
+        }
+        let (Ok(legs), Some(curvature)) = (legs.try_into(), known) else {
+            return Err(LogisticError::Numbers);
+        };
+        let (ridge, averaged, variance_ratio) = (self.ridge, self.averaged, ratio);
+        Ok((Path { legs, ridge, averaged, weights: mean, curvature, variance_ratio }, projections))
+    }
+}
+
+/// $w \leftarrow w + P^{-1}g$, by blocks.
+fn advance(weights: &mut [f64], pull: &[f64], inverse: &[Vec<f64>], size: usize) {
+    let mut moved = vec![0.0; size];
+    for ((weights, pull), inverse) in weights.chunks_mut(size).zip(pull.chunks(size)).zip(inverse) {
+        matrix::times(inverse, size, pull, &mut moved);
+        weights.iter_mut().zip(&moved).for_each(|(w, moved)| *w += moved);
+    }
+}
+
+/// The signal to noise ratio that a budget buys: releases may have noise multipliers $z$ with $\sum z^{-2} \le \mu^2$.
+fn signal(privacy: &Privacy) -> Result<f64, LogisticError> {
+    if privacy.delta() == 0.0 {
+        return Err(LogisticError::NoDelta);
+    }
+    Ok((1.0 - 1e-6) / gaussian::noise_multiplier(privacy.epsilon(), exact_delta(privacy))?)
+}

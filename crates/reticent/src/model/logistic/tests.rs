@@ -1,0 +1,324 @@
+use super::curvature::Curvature;
+use super::scores::{Curvatures, Scores, sigmoid};
+use super::*;
+use crate::budget::{Adjacency, Privacy, Unlimited};
+use crate::engine::vb::{ExpectationModel, StepSize, Vb};
+use crate::family::Gamma;
+use crate::matrix;
+use crate::symmetric;
+use crate::wall::{Geometry, NoiseSource, Plan, Query, Records, Sampler, Sums, Wall};
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
+use rand_distr::{Distribution, StandardNormal};
+
+/// Inputs between -1 and 1 and classes by known weights, which are draws from the prior.
+fn simulate(records: usize, inputs: usize, seed: u64) -> (Vec<f64>, Vec<f64>) {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let weights: Vec<f64> = (0..=inputs).map(|_| StandardNormal.sample(&mut rng)).collect();
+    let mut values = Vec::new();
+    for _ in 0..records {
+        let x: Vec<f64> = (0..inputs).map(|_| rng.random_range(-1.0..1.0)).collect();
+        let p = sigmoid(dot(&x, &weights[..inputs]) + weights[inputs]);
+        values.extend_from_slice(&x);
+        values.push(if rng.random::<f64>() < p { 1.0 } else { -1.0 });
+    }
+    (values, weights)
+}
+
+/// The bound of public records.
+fn evidence(model: &VariationalLogistic, values: &[f64], width: usize) -> f64 {
+    let expectations = model.condition();
+    let records: f64 = values.chunks(width).map(|record| model.bound(&expectations, record)).sum();
+    records - model.divergence()
+}
+
+#[test]
+fn without_noise_the_bound_never_falls() {
+    let (records, inputs) = (400, 3);
+    let (values, _) = simulate(records, inputs, 3);
+    let mut model = VariationalLogistic::new(inputs, Gamma { shape: 2.0, rate: 1.0 }, 10.0);
+    let mut plan = Plan::new(records, Adjacency::ReplaceOne);
+    let width = model.width();
+    let (geometry, sampler) = (model.geometry(), Sampler::Full);
+    let sums = Sums { what: "all".into(), width, geometry, sampler, noise_multiplier: 1.0, steps: 60 };
+    let id = plan.sums(sums).unwrap();
+    let rows = Records::new(values.clone(), inputs + 1).unwrap();
+    let source = NoiseSource::insecure_from_seed(1);
+    let mut wall = Wall::without_privacy(rows, source, plan, Box::new(Unlimited)).unwrap();
+    let mut vb = Vb::new(records, vec![0.0; width]);
+    let mut bounds = vec![evidence(&model, &values, inputs + 1)];
+    for _ in 0..60 {
+        vb.step(&mut model, &mut wall, id, StepSize::Whole).unwrap();
+        bounds.push(evidence(&model, &values, inputs + 1));
+    }
+    assert!(bounds.windows(2).all(|b| b[1] >= b[0] - 1e-9), "{bounds:?}");
+    assert!(bounds[60] > bounds[0] + 10.0 && bounds[60] - bounds[59] < 1e-6);
+    assert_eq!(vb.projections(), 0);
+}
+
+/// On 50 records, for fixed local variables: any other mean, covariance or gamma has a smaller bound.
+#[test]
+fn the_maximising_step_is_a_numerical_optimum() {
+    let inputs = 2;
+    let (values, _) = simulate(50, inputs, 5);
+    let start = VariationalLogistic::new(inputs, Gamma { shape: 2.0, rate: 1.5 }, 10.0);
+    let expectations = start.condition();
+    let mut sums = vec![0.0; start.width()];
+    for record in values.chunks(3) {
+        let mut out = vec![0.0; start.width()];
+        start.statistics(&expectations, record, &mut out);
+        sums.iter_mut().zip(&out).for_each(|(sum, x)| *sum += x);
+    }
+    let mut model = start.clone();
+    let noise_variance = vec![0.0; sums.len()];
+    let sums = crate::engine::vb::ExpectedSums { records: 50.0, values: sums, noise_variance };
+    model.maximise(&sums);
+    // What the bound is in the globals: expected statistics times natural parameters, less divergences.
+    let mut second = vec![0.0; 9];
+    symmetric::from_coordinates(&sums.values[3..], 3, &mut second);
+    let objective = |m: &VariationalLogistic| {
+        let square: f64 = (0..9).map(|k| second[k] * (m.covariance[k] + m.mean[k / 3] * m.mean[k % 3])).sum();
+        dot(&sums.values[..3], &m.mean) - 0.5 * square - m.divergence()
+    };
+    // q(w) was chosen with the gamma of the start, and the gamma with the new q(w).
+    let mut weights_first = model.clone();
+    weights_first.precision = start.precision;
+    for k in 0..3 {
+        for step in [-1e-3, 1e-3] {
+            let mut other = weights_first.clone();
+            other.mean[k] += step;
+            assert!(objective(&other) < objective(&weights_first));
+            let mut other = weights_first.clone();
+            other.covariance[k * 4] *= 1.0 + step;
+            assert!(objective(&other) < objective(&weights_first));
+            let mut other = weights_first.clone();
+            let (i, j) = [(0, 1), (0, 2), (1, 2)][k];
+            let change = step * (other.covariance[i * 4] * other.covariance[j * 4]).sqrt();
+            other.covariance[i * 3 + j] += change;
+            other.covariance[j * 3 + i] += change;
+            assert!(objective(&other) < objective(&weights_first));
+        }
+    }
+    for (shape, rate) in [(1.01, 1.0), (0.99, 1.0), (1.0, 1.01), (1.0, 0.99)] {
+        let Gamma { shape: a, rate: b } = model.precision;
+        let mut other = model.clone();
+        other.precision = Gamma { shape: shape * a, rate: rate * b };
+        assert!(objective(&other) < objective(&model));
+    }
+}
+
+/// Every domain holds every record, however wild, at any weights; and the records that the sensitivity is named after reach it.
+#[test]
+fn statistics_stay_within_their_reach() {
+    let (inputs, radius) = (4, 1.7f64);
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let norm = |x: &[f64]| dot(x, x).sqrt();
+    for trial in 0..2000 {
+        let size = [0.1, 1.0, 1e3, 1e30][trial % 4];
+        let mut record: Vec<f64> = (0..inputs).map(|_| size * rng.random_range(-1.0..1.0)).collect();
+        record.push(if trial % 3 == 0 { 1.0 } else { -1.0 });
+        let weights: Vec<f64> = (0..=inputs).map(|_| 5.0 * rng.random_range(-1.0..1.0)).collect();
+        let mut out = vec![0.0; inputs + 1];
+        Scores { weights: &weights, radius }.contribute(&record, &mut out);
+        assert!(norm(&out) <= 0.5 * radius * (1.0 + 1e-12));
+        for full in [true, false] {
+            let mut out = vec![0.0; Curvatures::width(inputs + 1, full)];
+            Curvatures { weights: &weights, radius, full }.contribute(&record, &mut out);
+            let Geometry::Ball { radius: allowed } = Curvatures::geometry(radius) else { panic!("a ball") };
+            assert!(norm(&out) <= allowed * (1.0 + 1e-12));
+        }
+        let mut model = VariationalLogistic::new(inputs, Gamma { shape: 2.0, rate: 1.0 }, radius);
+        model.mean.clone_from(&weights);
+        let mut out = vec![0.0; model.width()];
+        model.statistics(&model.condition(), &record, &mut out);
+        let Geometry::Blocks { blocks, .. } = model.geometry() else { panic!("blocks") };
+        let (first, second) = out.split_at(inputs + 1);
+        assert!((norm(first) / blocks[0].scale).hypot(norm(second) / blocks[1].scale) <= 1.0 + 1e-12);
+    }
+    // The class of a record whose inputs are as long as the radius, and all is undecided: the distance is 2 times r/2.
+    let x = ((radius * radius - 1.0) / inputs as f64).sqrt();
+    let [a, b] = [1.0, -1.0].map(|class| {
+        let record: Vec<f64> = [x; 4].into_iter().chain([class]).collect();
+        let mut out = vec![0.0; inputs + 1];
+        Scores { weights: &[0.0; 5], radius }.contribute(&record, &mut out);
+        out
+    });
+    let gap: Vec<f64> = a.iter().zip(&b).map(|(a, b)| a - b).collect();
+    assert!((norm(&gap) - radius).abs() < 1e-12);
+}
+
+/// The mean of a weighted score over classes is 0 at the true weights, for any inputs: so weighting costs no bias.
+#[test]
+fn weighted_scores_are_unbiased() {
+    let weights = [1.5, -2.0, 0.3];
+    for inputs in [[0.9, -0.9], [0.1, 0.2], [-1.0, 1.0], [0.5, 0.9]] {
+        let p = sigmoid(weights[0] * inputs[0] + weights[1] * inputs[1] + weights[2]);
+        let mut mean = [0.0; 3];
+        for (class, probability) in [(1.0, p), (-1.0, 1.0 - p)] {
+            let mut out = [0.0; 3];
+            Scores { weights: &weights, radius: 1.2 }.contribute(&[inputs[0], inputs[1], class], &mut out);
+            mean.iter_mut().zip(out).for_each(|(mean, x)| *mean += probability * x);
+        }
+        assert!(mean.iter().all(|x| x.abs() < 1e-15), "{mean:?}");
+    }
+}
+
+/// Curvatures are the derivatives of mean scores, by differences.
+#[test]
+fn curvatures_are_those_of_the_scores() {
+    let (weights, inputs, radius) = ([1.0, -0.5, 0.2], [0.7, -0.4], 1.1);
+    let p = sigmoid(weights[0] * inputs[0] + weights[1] * inputs[1] + weights[2]);
+    // The mean score at other weights, of records whose classes have the probabilities of these.
+    let mean = |other: &[f64]| {
+        let mut mean = [0.0; 3];
+        for (class, probability) in [(1.0, p), (-1.0, 1.0 - p)] {
+            let mut out = [0.0; 3];
+            Scores { weights: other, radius }.contribute(&[inputs[0], inputs[1], class], &mut out);
+            mean.iter_mut().zip(out).for_each(|(mean, x)| *mean += probability * x);
+        }
+        mean
+    };
+    let mut out = vec![0.0; Curvatures::width(3, true)];
+    Curvatures { weights: &weights, radius, full: true }.contribute(&[inputs[0], inputs[1], 1.0], &mut out);
+    let mut found = vec![0.0; 9];
+    symmetric::from_coordinates(&out[..6], 3, &mut found);
+    for j in 0..3 {
+        let (mut up, mut down) = (weights, weights);
+        up[j] += 1e-5;
+        down[j] -= 1e-5;
+        let (up, down) = (mean(&up), mean(&down));
+        for i in 0..3 {
+            assert!((found[i * 3 + j] + (up[i] - down[i]) / 2e-5).abs() < 1e-8);
+        }
+    }
+}
+
+fn fit(values: Vec<f64>, plan: &LogisticPlan, privacy: &Privacy, seed: u64) -> (Vec<f64>, Vec<f64>, u64) {
+    let records = Records::new(values, plan.size()).unwrap();
+    let source = NoiseSource::insecure_from_seed(seed);
+    let (posterior, receipt) = plan.fit(records, source, Some(privacy), Box::new(Unlimited)).unwrap();
+    let d = plan.size();
+    let sd = (0..d).map(|k| posterior.moments.covariance[k * (d + 1)].sqrt()).collect();
+    (posterior.moments.mean, sd, receipt.projections)
+}
+
+/// Without noise the weights are those of the weighted scores: a Newton step from them leads nowhere.
+#[test]
+fn without_noise_the_scores_are_solved() {
+    let (values, _) = simulate(3000, 4, 11);
+    let plan = LogisticPlan::new(&[1; 4], 3000, 1.0, None).unwrap();
+    let records = Records::new(values.clone(), 5).unwrap();
+    let posterior = plan.fit_openly(records, NoiseSource::insecure_from_seed(1)).unwrap();
+    let mean = &posterior.moments.mean;
+    let (mut score, mut curvature) = (vec![0.0; 5], vec![0.0; 15]);
+    for record in values.chunks(5) {
+        let (mut out, mut bent) = (vec![0.0; 5], vec![0.0; 16]);
+        Scores { weights: mean, radius: plan.radius }.contribute(record, &mut out);
+        Curvatures { weights: mean, radius: plan.radius, full: true }.contribute(record, &mut bent);
+        score.iter_mut().zip(&out).for_each(|(sum, x)| *sum += x);
+        curvature.iter_mut().zip(&bent).for_each(|(sum, x)| *sum += x);
+    }
+    let mut block = vec![0.0; 25];
+    symmetric::from_coordinates(&curvature, 5, &mut block);
+    let mut step = vec![0.0; 5];
+    matrix::times(&matrix::symmetric_inverse(&block, 5).unwrap(), 5, &score, &mut step);
+    // The prior draws the mean towards 0 by about w V alpha, which is far below a standard deviation.
+    for k in 0..5 {
+        let sd = posterior.moments.covariance[k * 6].sqrt();
+        assert!(step[k].abs() < 0.2 * sd, "{k}: {} of {sd}", step[k]);
+    }
+}
+
+/// 95 % intervals of weights hold the truth, which is drawn from the prior, in 92 to 98 of 100 cases, whatever the budget.
+#[test]
+fn intervals_cover_at_every_epsilon() {
+    let inputs = 5;
+    for records in [1000, 10_000] {
+        for epsilon in [0.1, 1.0, 10.0] {
+            let privacy = Privacy::new(epsilon, 1e-6, Adjacency::ReplaceOne).unwrap();
+            let plan = LogisticPlan::new(&[1; 5], records, 1.0, Some(&privacy)).unwrap();
+            let (mut inside, mut all) = (0, 0);
+            for seed in 0..if records == 1000 { 120 } else { 50 } {
+                let (values, weights) = simulate(records, inputs, seed);
+                let (mean, sd, _) = fit(values, &plan, &privacy, seed);
+                inside += (0..=inputs).filter(|&k| (mean[k] - weights[k]).abs() < 1.96 * sd[k]).count();
+                all += inputs + 1;
+            }
+            let coverage = inside as f64 / f64::from(all as u32);
+            assert!((0.92..=0.98).contains(&coverage), "{records} {epsilon}: {coverage}");
+        }
+    }
+}
+
+/// With a noise multiplier of a million it makes no difference whether all classes are exchanged.
+#[test]
+fn huge_noise_destroys_the_logistic_regression() {
+    let (values, _) = simulate(1000, 3, 2);
+    let other: Vec<f64> =
+        values.chunks(4).flat_map(|record| [record[0], record[1], record[2], -record[3]]).collect();
+    let privacy = Privacy::new(1.0, 1e-6, Adjacency::ReplaceOne).unwrap();
+    let mut plan = LogisticPlan::new(&[1; 3], 1000, 1.0, Some(&privacy)).unwrap();
+    let gap = |plan: &LogisticPlan| {
+        let (a, sd, _) = fit(values.clone(), plan, &privacy, 4);
+        let (b, _, _) = fit(other.clone(), plan, &privacy, 4);
+        (0..4).map(|k| (a[k] - b[k]).abs() / sd[k]).fold(0.0, f64::max)
+    };
+    assert!(gap(&plan) > 1.0);
+    for round in &mut plan.rounds {
+        (round.curvature_noise, round.score_noise) = (1e6, 1e6);
+    }
+    assert!(gap(&plan) < 0.02);
+}
+
+#[test]
+fn lost_eigenvalues_are_counted() {
+    let (values, _) = simulate(50, 6, 2);
+    let privacy = Privacy::new(0.1, 1e-6, Adjacency::ReplaceOne).unwrap();
+    let plan = LogisticPlan::new(&[1; 6], 50, 1.0, Some(&privacy)).unwrap();
+    let (mean, sd, projections) = fit(values, &plan, &privacy, 3);
+    assert!(projections > 0);
+    // 50 records say nothing at this budget: the prior is left.
+    assert!(sd.iter().all(|sd| (0.5..2.0).contains(sd)) && mean.iter().all(|m| m.abs() < 4.0));
+}
+
+/// A plan costs no more than its budget, and nearly all of it.
+#[test]
+fn the_budget_is_used() {
+    for adjacency in [Adjacency::ReplaceOne, Adjacency::AddRemove] {
+        for epsilon in [0.05, 1.0, 8.0] {
+            let privacy = Privacy::new(epsilon, 1e-6, adjacency).unwrap();
+            let plan = LogisticPlan::new(&[1, 7, 3], 5000, 1.0, Some(&privacy)).unwrap();
+            let cost = plan.price(1e-6).unwrap().epsilon.upper;
+            assert!(cost <= epsilon && cost > 0.999 * epsilon, "{cost}");
+        }
+    }
+}
+
+/// Only the diagonal of the curvature: for many weights.
+#[test]
+fn a_diagonal_is_enough_for_many_weights() {
+    let (values, weights) = simulate(4000, 5, 8);
+    let privacy = Privacy::new(2.0, 1e-6, Adjacency::ReplaceOne).unwrap();
+    let mut plan = LogisticPlan::new(&[1; 5], 4000, 1.0, Some(&privacy)).unwrap();
+    plan.full = false;
+    let (mean, sd, _) = fit(values, &plan, &privacy, 3);
+    let aligned = dot(&mean, &weights) / (dot(&mean, &mean) * dot(&weights, &weights)).sqrt();
+    assert!(aligned > 0.9 && sd.iter().all(|sd| *sd < 1.0), "{aligned} {sd:?}");
+}
+
+/// Levels of a column exclude each other: what noise says about that is dropped.
+#[test]
+fn levels_exclude_each_other() {
+    let mut values = vec![1.0; Curvatures::width(4, true)];
+    values[0] = 5.0;
+    let released = crate::wall::Released {
+        values,
+        noise_sd: vec![0.5; 11].into(),
+        expected_batch: 10.0,
+        step: 1,
+        guarantee: crate::budget::Guarantee::None(crate::budget::NotPrivate::FixedSeed),
+    };
+    let curvature = Curvature::read(&released, &[2, 1], true);
+    let block = &curvature.blocks[0];
+    assert!(block[1] == 0.0 && block[4] == 0.0 && block[0] == 5.0 && block[2] != 0.0);
+}
