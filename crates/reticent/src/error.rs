@@ -37,6 +37,8 @@ pub enum WallError {
     UnknownGroup,
     #[error("a width of {planned} was planned, not {given}")]
     Width { planned: usize, given: usize },
+    #[error("only contributions that are clipped to a ball can be sparse")]
+    Sparse,
     #[error("all {planned} planned releases of {what:?} have been made; hint: plan more of them beforehand")]
     Exhausted { what: String, planned: u64 },
     #[error("log weights must be none, or one finite number below 1e6 for each candidate")]

@@ -29,6 +29,32 @@ pub struct Receipt {
     pub assumptions: Vec<String>,
 }
 
+impl Receipt {
+    pub(crate) fn new(
+        guarantee: Guarantee,
+        adjacency: Adjacency,
+        records: usize,
+        groups: Vec<Entry>,
+        projections: u64,
+        ledger: String,
+    ) -> Self {
+        Self {
+            software: concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION")).into(),
+            guarantee,
+            adjacency,
+            records,
+            groups: groups.into_iter().map(|entry| entry.under(guarantee)).collect(),
+            projections,
+            noise: match guarantee {
+                Guarantee::None(reason) => reason.to_string(),
+                Guarantee::Private(_) => "operating system entropy".into(),
+            },
+            ledger,
+            assumptions: assumptions(guarantee, adjacency),
+        }
+    }
+}
+
 /// Releases of the same kind.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Entry {
@@ -49,7 +75,7 @@ pub struct Entry {
 
 impl Entry {
     /// What may be said of it: without a guarantee there is no epsilon anywhere, and without noise no multiplier.
-    pub(crate) fn under(mut self, guarantee: Guarantee) -> Self {
+    fn under(mut self, guarantee: Guarantee) -> Self {
         if let Guarantee::None(reason) = guarantee {
             self.event = None;
             match &mut self.kind {
@@ -87,7 +113,7 @@ pub enum Kind {
 }
 
 /// What every guarantee of this library rests on.
-pub(crate) fn assumptions(guarantee: Guarantee, adjacency: Adjacency) -> Vec<String> {
+fn assumptions(guarantee: Guarantee, adjacency: Adjacency) -> Vec<String> {
     if guarantee.cost().is_none() {
         return Vec::new();
     }

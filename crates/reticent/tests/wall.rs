@@ -617,3 +617,37 @@ fn recalled_releases_ask_the_records_nothing() {
     assert!(matches!(wall.sum(id, &query), Err(WallError::Exhausted { .. })));
     assert_eq!(wall.finish(0).unwrap().groups[0].made, 3);
 }
+
+/// Where 0 may be outside the domain, or coordinates differ, leaving some out has no meaning.
+#[test]
+fn only_balls_hold_sparse_contributions() {
+    struct Sparse;
+    impl Query for Sparse {
+        fn width(&self) -> usize {
+            2
+        }
+        fn block(&self) -> usize {
+            1
+        }
+        fn blocks(&self, _: &[f64], blocks: &mut Vec<usize>) {
+            blocks.push(1);
+        }
+        fn contribute(&self, _: &[f64], out: &mut [f64]) {
+            out[0] = 0.5;
+        }
+    }
+    let (mut wall, id) = wall(1, Sampler::Full, 1.0, 1);
+    let released = wall.sum(id, &Sparse).unwrap();
+    let far = 6.0 * released.noise_sd[0];
+    assert!(released.values[0].abs() < far, "only noise: {released:?}");
+    assert!((released.values[1] - 0.5 * RECORDS as f64).abs() < far, "{released:?}");
+    let mut plan = Plan::new(RECORDS, Adjacency::ReplaceOne);
+    let geometry = Geometry::Box { lower: vec![1.0; 2], upper: vec![2.0; 2] };
+    let sampler = Sampler::Full;
+    let sums = Sums { what: "box".into(), width: 2, geometry, sampler, noise_multiplier: 10.0, steps: 1 };
+    let id = plan.sums(sums).unwrap();
+    let source = NoiseSource::insecure_from_seed(1);
+    let mut wall =
+        Wall::new(records(), source, plan, &privacy(Adjacency::ReplaceOne), Box::new(Unlimited)).unwrap();
+    assert!(matches!(wall.sum(id, &Sparse), Err(WallError::Sparse)));
+}

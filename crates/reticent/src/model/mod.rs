@@ -10,6 +10,7 @@ pub mod polya_gamma;
 mod prediction;
 pub mod regression;
 mod tilt;
+pub mod topics;
 
 pub(crate) use normal::log_cdf as log_normal_cdf;
 pub use prediction::Prediction;

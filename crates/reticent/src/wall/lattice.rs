@@ -116,6 +116,11 @@ impl Lattice {
         Self { step, resolution: Resolution::Bits23, domain, scales: Vec::new() }
     }
 
+    /// Whether all coordinates are alike, and a contribution may be 0 in any of them.
+    pub(super) fn is_ball(&self) -> bool {
+        matches!(self.domain, Domain::Ball { .. }) && self.scales.is_empty()
+    }
+
     /// Whether sums of this many contributions fit in 64 bits, with noise.
     pub(super) fn holds(&self, records: usize) -> bool {
         let largest = match &self.domain {

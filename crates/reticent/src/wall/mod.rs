@@ -20,7 +20,7 @@ pub use reticent_noise::{NoiseError, NoiseSource};
 pub use sampler::{Rate, Sampler};
 
 use crate::budget::{Guarantee, Ledger, NotPrivate, Privacy, Request, Spent, Ticket};
-use crate::receipt::{self, Kind, Receipt};
+use crate::receipt::{Kind, Receipt};
 use plan::Group;
 use reticent_accounting::Adjacency;
 use reticent_noise::Provenance;
@@ -35,7 +35,15 @@ use std::num::NonZeroU64;
 pub trait Query: Sync {
     /// Coordinates of a contribution.
     fn width(&self) -> usize;
-    /// Writes the contribution of a record to `out`, which holds zeros.
+    /// Coordinates in a block, if contributions are sparse: they are 0 in all blocks but few. Only within a ball.
+    fn block(&self) -> usize {
+        self.width()
+    }
+    /// Names the blocks that a sparse contribution is about, in increasing order.
+    fn blocks(&self, _record: &[f64], blocks: &mut Vec<usize>) {
+        blocks.push(0);
+    }
+    /// Writes the contribution of a record, or only its blocks one after the other, to `out`, which holds zeros.
     fn contribute(&self, record: &[f64], out: &mut [f64]);
 }
 
@@ -75,14 +83,14 @@ impl Wall {
         privacy: &Privacy,
         ledger: Box<dyn Ledger>,
     ) -> Result<Self, WallError> {
-        plan.include(ledger.earlier());
+        plan.earlier = ledger.earlier();
         privacy.check(plan.records, plan.adjacency)?;
         let cost = plan.price(privacy.delta())?;
         let (planned, allowed) = (cost.epsilon.upper, privacy.epsilon());
         if planned.is_nan() || planned > allowed {
             return Err(WallError::OverBudget { planned, allowed });
         }
-        let priced = plan.groups.iter().all(|group| group.entry.event.is_some());
+        let priced = plan.entries().all(|entry| entry.event.is_some());
         let guarantee = match source.provenance() {
             Provenance::OperatingSystem if priced => Guarantee::Private(cost),
             _ => Guarantee::None(NotPrivate::FixedSeed),
@@ -114,18 +122,14 @@ impl Wall {
         guarantee: Guarantee,
         mut ledger: Box<dyn Ledger>,
     ) -> Result<Self, WallError> {
-        if plan.adjacency == Adjacency::ReplaceOne && records.rows() != plan.records {
+        if plan.adjacency == Adjacency::ReplaceOne && records.rows != plan.records {
             return Err(WallError::RecordCount { planned: plan.records });
         }
-        let releases = plan.groups.iter().map(|group| group.entry.what.clone()).collect();
+        let releases = plan.entries().map(|entry| entry.what.clone()).collect();
         let ticket = ledger.reserve(&Request { guarantee, event: plan.event(), releases })?;
         sum::silence_queries();
         let (started, scratch) = (false, sum::Scratch::default());
         Ok(Self { records, source, plan, guarantee, ledger, ticket, started, scratch })
-    }
-
-    fn is_open(&self) -> bool {
-        self.guarantee == Guarantee::None(NotPrivate::NoNoise)
     }
 
     /// Releases a noisy sum of the contributions of a sample of records.
@@ -133,8 +137,8 @@ impl Wall {
     /// # Errors
     /// [`WallError`] without a release. The budget of a step is gone if its noise failed.
     pub fn sum(&mut self, id: SumId, query: &impl Query) -> Result<Released, WallError> {
-        self.charge(id.0, query.width(), true)?;
-        let open = self.is_open();
+        self.charge(id.0, query, true)?;
+        let open = self.guarantee == Guarantee::None(NotPrivate::NoNoise);
         let Group { entry, lattice, noise_sd, sample, .. } = &mut self.plan.groups[id.0];
         let Kind::Sum { geometry, sampler, .. } = &entry.kind else {
             return Err(WallError::UnknownGroup);
@@ -144,7 +148,7 @@ impl Wall {
         if let Some(recalled) = self.ledger.recall(&entry.what, entry.made, entry.width) {
             values = recalled;
         } else {
-            let batch = sampler.choose(entry.made - 1, self.records.rows(), &mut self.source, sample)?;
+            let batch = sampler.choose(entry.made - 1, self.records.rows, &mut self.source, sample)?;
             if batch.is_some() {
                 self.records.keep();
             }
@@ -189,8 +193,8 @@ impl Wall {
         if !(one_each && log_weights.iter().all(|w| w.abs() < 1e6)) {
             return Err(WallError::LogWeights);
         }
-        self.charge(id.0, query.width(), false)?;
-        let open = self.is_open();
+        self.charge(id.0, query, false)?;
+        let open = self.guarantee == Guarantee::None(NotPrivate::NoNoise);
         let Group { entry, lattice, weight, .. } = &self.plan.groups[id.0];
         let Kind::Draw { power, .. } = entry.kind else {
             return Err(WallError::UnknownGroup);
@@ -214,13 +218,17 @@ impl Wall {
     }
 
     /// Counts a release of a group, or refuses it.
-    fn charge(&mut self, group: usize, width: usize, sum: bool) -> Result<(), WallError> {
-        let entry = &mut self.plan.groups.get_mut(group).ok_or(WallError::UnknownGroup)?.entry;
+    fn charge(&mut self, group: usize, query: &impl Query, sum: bool) -> Result<(), WallError> {
+        let Group { entry, lattice, .. } = self.plan.groups.get_mut(group).ok_or(WallError::UnknownGroup)?;
         if sum != matches!(entry.kind, Kind::Sum { .. }) {
             return Err(WallError::UnknownGroup);
         }
+        let width = query.width();
         if entry.width != width {
             return Err(WallError::Width { planned: entry.width, given: width });
+        }
+        if query.block() < width && !lattice.is_ball() {
+            return Err(WallError::Sparse);
         }
         if entry.made >= entry.planned {
             return Err(WallError::Exhausted { what: entry.what.clone(), planned: entry.planned });
@@ -240,20 +248,10 @@ impl Wall {
     /// # Errors
     /// [`WallError::Ledger`]; what was reserved then stays spent.
     pub fn finish(mut self, projections: u64) -> Result<Receipt, WallError> {
-        let receipt = Receipt {
-            software: concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION")).into(),
-            guarantee: self.guarantee,
-            adjacency: self.plan.adjacency,
-            records: self.plan.records,
-            groups: self.plan.groups.into_iter().map(|group| group.entry.under(self.guarantee)).collect(),
-            projections,
-            noise: match self.guarantee {
-                Guarantee::None(reason) => reason.to_string(),
-                Guarantee::Private(_) => "operating system entropy".into(),
-            },
-            ledger: self.ledger.name(),
-            assumptions: receipt::assumptions(self.guarantee, self.plan.adjacency),
-        };
+        let Plan { records, adjacency, groups, earlier } = self.plan;
+        let groups = groups.into_iter().map(|group| group.entry).chain(earlier).collect();
+        let receipt =
+            Receipt::new(self.guarantee, adjacency, records, groups, projections, self.ledger.name());
         let cost = self.guarantee.cost().filter(|_| self.started);
         self.ledger.settle(self.ticket, Spent { cost, receipt: &receipt })?;
         Ok(receipt)

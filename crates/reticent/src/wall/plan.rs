@@ -48,13 +48,15 @@ pub struct Plan {
     pub(super) records: usize,
     pub(super) adjacency: Adjacency,
     pub(super) groups: Vec<Group>,
+    /// Made before, about the same records, and paid for together with these. No more of them can be made.
+    pub(super) earlier: Vec<Entry>,
 }
 
 impl Plan {
     /// A plan for this many records, without releases yet.
     #[must_use]
     pub fn new(records: usize, adjacency: Adjacency) -> Self {
-        Self { records, adjacency, groups: Vec::new() }
+        Self { records, adjacency, groups: Vec::new(), earlier: Vec::new() }
     }
 
     /// Adds sums to the plan.
@@ -130,22 +132,15 @@ impl Plan {
         Ok(DrawId(self.groups.len() - 1))
     }
 
-    /// Counts releases that were made before, about the same records, and are paid for together with these. No more of
-    /// them can be made.
-    pub(super) fn include(&mut self, earlier: Vec<Entry>) {
-        self.groups.extend(earlier.into_iter().map(|entry| Group {
-            lattice: Lattice::interval(1, 0.0, 1.0, 1),
-            entry: Entry { made: entry.planned, ..entry },
-            noise_sd: Arc::default(),
-            sample: Vec::new(),
-            weight: 0,
-        }));
+    /// Releases, and those that were made before.
+    pub(super) fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.groups.iter().map(|group| &group.entry).chain(&self.earlier)
     }
 
     /// All that will happen.
     #[must_use]
     pub fn event(&self) -> Event {
-        Event::Compose(self.groups.iter().filter_map(|group| group.entry.event.clone()).collect())
+        Event::Compose(self.entries().filter_map(|entry| entry.event.clone()).collect())
     }
 
     /// What the whole plan costs, would its noise be secret.
@@ -157,11 +152,11 @@ impl Plan {
     /// # Errors
     /// [`PlanError`] if no accountant has a bound for it.
     pub fn price(&self, delta: f64) -> Result<Cost, PlanError> {
-        let gaussian = self.groups.iter().filter(|group| match &group.entry.kind {
+        let gaussian = self.entries().filter(|entry| match &entry.kind {
             Kind::Sum { geometry, .. } => !matches!(geometry, Geometry::L1Ball { .. }),
             Kind::Draw { .. } => false,
         });
-        let draws: f64 = gaussian.map(|group| group.entry.width as f64 * group.entry.planned as f64).sum();
+        let draws: f64 = gaussian.map(|entry| entry.width as f64 * entry.planned as f64).sum();
         let mut epsilon = 0.0;
         for share in [1e-4, 0.1, 0.5] {
             let cost = account(&self.event(), self.adjacency, delta * (1.0 - share), Method::Auto)?;

@@ -12,8 +12,8 @@ pub type Pass = dyn FnMut(&mut dyn FnMut(&[f64])) + Send;
 /// serialisation, not even the number of rows. Attacked by the `compile_fail` tests.
 pub struct Records {
     values: Vec<f64>,
-    width: usize,
-    rows: usize,
+    pub(super) width: usize,
+    pub(super) rows: usize,
     pass: Option<Box<Pass>>,
 }
 
@@ -47,14 +47,6 @@ impl Records {
             return Err(WallError::Shape { width });
         }
         Ok(Self { values: Vec::new(), width, rows, pass: Some(pass) })
-    }
-
-    pub(super) fn rows(&self) -> usize {
-        self.rows
-    }
-
-    pub(super) fn width(&self) -> usize {
-        self.width
     }
 
     /// Calls `each` with whole rows until it has had all.

@@ -15,24 +15,54 @@ const PARALLEL: usize = 1 << 15;
 /// What one thread needs.
 #[derive(Default)]
 pub(super) struct Scratch {
+    blocks: Vec<usize>,
     real: Vec<f64>,
+    units: Vec<i64>,
     pub(super) sum: Vec<i64>,
 }
 
 impl Scratch {
     /// Room for contributions of this width, and nothing in it.
     pub(super) fn clear(&mut self, width: usize) {
-        self.real.resize(width, 0.0);
         self.sum.clear();
         self.sum.resize(width, 0);
     }
 
-    fn add(&mut self, record: &[f64], query: &impl Query, lattice: &Lattice) {
-        contribute(query, record, &mut self.real);
+    /// One contribution: its values in the blocks of this size that it is about. Nothing of another record is left; a query that
+    /// panics has said nothing, nor has one that names a block twice or one that there is not.
+    fn contribute(&mut self, record: &[f64], query: &impl Query, size: usize, width: usize) {
+        let Self { blocks, real, .. } = self;
+        blocks.clear();
+        real.clear();
+        SILENT.set(true);
+        let said = panic::catch_unwind(AssertUnwindSafe(|| {
+            query.blocks(record, blocks);
+            let known = blocks.iter().all(|block| *block < width / size);
+            if !(known && blocks.is_sorted_by(|a, b| a < b)) {
+                blocks.clear();
+            }
+            real.resize(blocks.len() * size, 0.0);
+            query.contribute(record, real);
+        }));
+        SILENT.set(false);
+        if said.is_err() {
+            real.fill(f64::NAN);
+        }
+    }
+
+    /// Adds one. Where it has no block it is 0, and so it is on the lattice, where the norm is checked.
+    fn add(&mut self, record: &[f64], query: &impl Query, size: usize, lattice: &Lattice) {
+        self.contribute(record, query, size, self.sum.len());
+        let Self { blocks, real, units, sum } = self;
+        let sparse = size < sum.len();
+        units.clear();
+        units.resize(if sparse { real.len() } else { 0 }, 0);
+        let to = if sparse { &mut *units } else { &mut *sum };
         reticent_noise::with_wide_vectors(
             #[inline(always)]
-            || lattice.add(&mut self.real, &mut self.sum),
+            || lattice.add(real, to),
         );
+        scatter(blocks, size, units, sum, i64::wrapping_add);
     }
 }
 
@@ -56,14 +86,11 @@ pub(super) fn silence_queries() {
     });
 }
 
-/// One contribution. Nothing of another record is left in `out`, and a query that panics has said nothing.
-fn contribute(query: &impl Query, record: &[f64], out: &mut [f64]) {
-    out.fill(0.0);
-    SILENT.set(true);
-    if panic::catch_unwind(AssertUnwindSafe(|| query.contribute(record, out))).is_err() {
-        out.fill(f64::NAN);
+/// Adds the values of blocks of this size to their places.
+fn scatter<T: Copy>(blocks: &[usize], size: usize, values: &[T], sums: &mut [T], add: impl Fn(T, T) -> T) {
+    for (block, values) in blocks.iter().zip(values.chunks(size)) {
+        sums[block * size..].iter_mut().zip(values).for_each(|(sum, value)| *sum = add(*sum, *value));
     }
-    SILENT.set(false);
 }
 
 /// The sum of the contributions of a batch in lattice units, into `scratch.sum`, which has been cleared.
@@ -77,19 +104,20 @@ pub(super) fn exact(
     lattice: &Lattice,
     scratch: &mut Scratch,
 ) {
-    let (width, wide) = (scratch.sum.len(), records.width());
+    let (width, wide) = (scratch.sum.len(), records.width);
+    let size = if lattice.is_ball() { query.block().clamp(1, width) } else { width };
     records.blocks(|values| {
         let rows = batch.map_or(values.len() / wide, <[usize]>::len);
         let row = |i: usize| &values[wide * batch.map_or(i, |rows| rows[i])..][..wide];
         if rows * width < PARALLEL || rayon::current_num_threads() == 1 {
-            return (0..rows).for_each(|i| scratch.add(row(i), query, lattice));
+            return (0..rows).for_each(|i| scratch.add(row(i), query, size, lattice));
         }
         let share = rows.div_ceil(4 * rayon::current_num_threads());
         let parts = (0..rows.div_ceil(share)).into_par_iter().map(|part| {
             let mut scratch = Scratch::default();
             scratch.clear(width);
             let part = part * share..rows.min((part + 1) * share);
-            part.for_each(|i| scratch.add(row(i), query, lattice));
+            part.for_each(|i| scratch.add(row(i), query, size, lattice));
             scratch.sum
         });
         for part in parts.collect::<Vec<_>>() {
@@ -100,18 +128,12 @@ pub(super) fn exact(
 
 /// Puts the sum of the contributions of a batch, added one after the other, into `sum`, which holds zeros. Not private.
 pub(super) fn plain(records: &mut Records, batch: Batch<'_>, query: &impl Query, sum: &mut [f64]) {
-    let (mut real, mut first, wide) = (Vec::new(), true, records.width());
+    let (mut scratch, size, wide) = (Scratch::default(), query.block().clamp(1, sum.len()), records.width);
     records.blocks(|values| {
         for i in 0..batch.map_or(values.len() / wide, <[usize]>::len) {
             let row = &values[wide * batch.map_or(i, |rows| rows[i])..][..wide];
-            if std::mem::take(&mut first) {
-                query.contribute(row, sum);
-                continue;
-            }
-            real.clear();
-            real.resize(sum.len(), 0.0);
-            query.contribute(row, &mut real);
-            sum.iter_mut().zip(&real).for_each(|(sum, x)| *sum += x);
+            scratch.contribute(row, query, size, sum.len());
+            scatter(&scratch.blocks, size, &scratch.real, sum, |sum, x| sum + x);
         }
     });
 }

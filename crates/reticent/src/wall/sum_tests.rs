@@ -82,3 +82,120 @@ fn neighbouring_data_sets_never_differ_by_more_than_the_sensitivity() {
         }
     }
 }
+
+/// Rows are documents: each number is a block, its words are those that are not 0, and each counts in two coordinates. `mischief` is what
+/// is done to the list of blocks.
+struct Blocks<F>(F);
+
+const BLOCKS: usize = 5;
+
+impl<F: Fn(&mut Vec<usize>) + Sync> Query for Blocks<F> {
+    fn width(&self) -> usize {
+        2 * BLOCKS
+    }
+    fn block(&self) -> usize {
+        2
+    }
+    fn blocks(&self, record: &[f64], blocks: &mut Vec<usize>) {
+        blocks.extend((0..BLOCKS).filter(|&block| record[block] != 0.0));
+        (self.0)(blocks);
+    }
+    fn contribute(&self, record: &[f64], out: &mut [f64]) {
+        let words = record.iter().filter(|&&x| x != 0.0);
+        for (pair, &x) in out.chunks_exact_mut(2).zip(words) {
+            pair.copy_from_slice(&[x, 3.0 - x]);
+        }
+    }
+}
+
+/// The same contributions, written in full.
+struct Whole;
+
+impl Query for Whole {
+    fn width(&self) -> usize {
+        2 * BLOCKS
+    }
+    fn contribute(&self, record: &[f64], out: &mut [f64]) {
+        for (pair, &x) in out.chunks_exact_mut(2).zip(record) {
+            if x != 0.0 {
+                pair.copy_from_slice(&[x, 3.0 - x]);
+            }
+        }
+    }
+}
+
+fn of(records: &mut Records, query: &impl Query, lattice: &Lattice) -> Vec<i64> {
+    let mut scratch = Scratch::default();
+    scratch.clear(query.width());
+    exact(records, None, query, lattice, &mut scratch);
+    scratch.sum
+}
+
+/// Long contributions are shortened to just within the ball, by a hair less where fewer coordinates are rounded: so a record may differ
+/// by some units, and no more than its rounding.
+#[test]
+fn sparse_sums_are_those_of_whole_contributions() {
+    let values: Vec<f64> =
+        (0..BLOCKS * ROWS).map(|k| if k % 3 == 0 { 0.0 } else { 1.5 + (k as f64).sin() }).collect();
+    let mut records = Records::new(values, BLOCKS).unwrap();
+    for (radius, rounding) in [(100.0, 0), (1.0, 4)] {
+        for geometry in [Geometry::Ball { radius }, Geometry::NonNegativeBall { radius }] {
+            let lattice =
+                Lattice::new(&geometry, 2 * BLOCKS, Distance::Diameter, 2.0, Resolution::Bits23).unwrap();
+            let (sparse, whole) = (
+                of(&mut records, &Blocks(|_: &mut Vec<usize>| ()), &lattice),
+                of(&mut records, &Whole, &lattice),
+            );
+            assert!(whole.iter().all(|sum| *sum > 1000));
+            let gap = sparse.iter().zip(&whole).map(|(a, b)| (a - b).unsigned_abs()).max().unwrap();
+            assert!(gap <= rounding * ROWS as u64, "{geometry:?}: {gap}");
+        }
+    }
+}
+
+/// A block that is named twice would count twice, beyond the radius: such a list is taken for an empty one, as are others that make no
+/// sense.
+#[test]
+fn blocks_that_are_named_twice_or_do_not_exist_say_nothing() {
+    let mut records = Records::new(vec![2.0, 0.0, 1.0, 0.0, 0.5], BLOCKS).unwrap();
+    let geometry = Geometry::Ball { radius: 1.0 };
+    let lattice = Lattice::new(&geometry, 2 * BLOCKS, Distance::Diameter, 2.0, Resolution::Bits23).unwrap();
+    assert!(of(&mut records, &Blocks(|_: &mut Vec<usize>| ()), &lattice).iter().any(|sum| *sum != 0));
+    let mischief: [fn(&mut Vec<usize>); 5] = [
+        |blocks| blocks[1] = 0,
+        |blocks| blocks.reverse(),
+        |blocks| blocks[2] = BLOCKS,
+        |blocks| blocks[2] = usize::MAX,
+        |_| panic!("a query that fails"),
+    ];
+    silence_queries();
+    for list in mischief {
+        assert!(of(&mut records, &Blocks(list), &lattice).iter().all(|sum| *sum == 0));
+    }
+    // Fewer values than blocks, or none: the rest is 0.
+    assert!(of(&mut records, &Blocks(Vec::clear), &lattice).iter().all(|sum| *sum == 0));
+}
+
+/// The greatest distance between documents is that of the non-negative ball, reached by documents without a common word.
+#[test]
+fn sparse_neighbours_never_differ_by_more_than_the_sensitivity() {
+    let geometry = Geometry::NonNegativeBall { radius: 1.0 };
+    let lattice = Lattice::new(&geometry, 2 * BLOCKS, Distance::Diameter, 2.0, Resolution::Bits23).unwrap();
+    let allowed = lattice.resolution.units_per_sigma() as f64 / 2.0;
+    let one = |k: usize| {
+        of(&mut Records::new(document(k), BLOCKS).unwrap(), &Blocks(|_: &mut Vec<usize>| ()), &lattice)
+    };
+    fn document(k: usize) -> Vec<f64> {
+        (0..BLOCKS).map(|block| [0.0, 0.1, 2.9, 40.0][k / 4usize.pow(block as u32) % 4]).collect()
+    }
+    let all: Vec<Vec<i64>> = (0..4usize.pow(BLOCKS as u32)).step_by(3).map(one).collect();
+    let mut farthest = 0f64;
+    for a in &all {
+        for b in &all {
+            let distance = a.iter().zip(b).map(|(a, b)| ((a - b) as f64).powi(2)).sum::<f64>().sqrt();
+            assert!(distance <= allowed, "{}", distance / allowed);
+            farthest = farthest.max(distance);
+        }
+    }
+    assert!(farthest > 0.99 * allowed, "{}", farthest / allowed);
+}

@@ -4,5 +4,5 @@ fn main() {
     let _values = &records.values;
     records.blocks(|_| ());
     records.keep();
-    let _count = records.rows();
+    let _count = records.rows;
 }

@@ -40,6 +40,14 @@ pub trait ExpectationModel: Sync {
     /// Coordinates of the statistics of a record.
     fn width(&self) -> usize;
 
+    /// Coordinates in a block, if statistics are [sparse](Query::block).
+    fn block(&self) -> usize {
+        self.width()
+    }
+
+    /// Names the [blocks](Query::blocks) that the statistics of a record are about.
+    fn blocks(&self, _record: &[f64], _blocks: &mut Vec<usize>) {}
+
     /// Prepares the E-step at the present globals.
     fn condition(&self) -> Self::Expectations;
 
@@ -77,6 +85,8 @@ pub enum StepSize {
     },
     /// $\rho_t = 1/t$: the average of all releases.
     Average,
+    /// $\rho_t = 2/(t+1)$: an average in which releases weigh as much as their number, so that first guesses are forgotten.
+    Linear,
 }
 
 impl StepSize {
@@ -87,6 +97,7 @@ impl StepSize {
             Self::Whole => 1.0,
             Self::Decay { delay, forgetting } => (delay + step as f64).powf(-forgetting).min(1.0),
             Self::Average => 1.0 / step as f64,
+            Self::Linear => 2.0 / (step as f64 + 1.0),
         }
     }
 }
@@ -100,6 +111,14 @@ struct Statistics<'a, M: ExpectationModel> {
 impl<M: ExpectationModel> Query for Statistics<'_, M> {
     fn width(&self) -> usize {
         self.model.width()
+    }
+
+    fn block(&self) -> usize {
+        self.model.block()
+    }
+
+    fn blocks(&self, record: &[f64], blocks: &mut Vec<usize>) {
+        self.model.blocks(record, blocks);
     }
 
     fn contribute(&self, record: &[f64], out: &mut [f64]) {

@@ -1,0 +1,162 @@
+//! What is released, and what it costs: all planned from public numbers.
+
+use super::{Cells, Learning, TopicModel, TopicPosterior};
+use crate::budget::{Adjacency, Ledger, Privacy};
+use crate::engine::vb::{Composition, StepSize, Vb};
+use crate::receipt::Receipt;
+use crate::wall::{Geometry, NoiseSource, Plan, PlanError, Records, Sampler, SumId, Sums, Wall, WallError};
+use reticent_accounting::{Cost, Sampling};
+use serde::{Deserialize, Serialize};
+
+/// A plan for topics, chosen from public numbers. It can be edited and run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TopicsPlan {
+    /// What is learnt.
+    pub model: TopicModel,
+    /// $D$.
+    pub records: usize,
+    /// Which data sets are neighbours.
+    pub adjacency: Adjacency,
+    /// Documents in a fixed-size batch; none for all documents.
+    pub batch: Option<usize>,
+    /// Releases.
+    pub steps: u64,
+    /// The norm, in words, that a document's statistics are shortened to.
+    pub clip: f64,
+    /// The standard deviation of the noise over the sensitivity.
+    pub noise_multiplier: f64,
+    /// How far each step goes.
+    pub step_size: StepSize,
+    /// What becomes of noisy cells.
+    pub cells: Cells,
+    /// How alike the topics are that it starts from: the shape of the gamma law of their cells.
+    pub start_shape: f64,
+    /// The seed of these, which is public.
+    pub start_seed: u64,
+    /// Why it is this plan.
+    pub why: Vec<String>,
+}
+
+/// Releases about all documents, or about batches that make up one pass.
+const STEPS: u64 = 10;
+/// Words, in norm: half of encyclopedic documents of some dozen words are longer.
+const CLIP: f64 = 5.0;
+
+impl TopicsPlan {
+    /// Releases about all documents: the noise of their weighted mean does not grow with their number.
+    ///
+    /// # Errors
+    /// What the wall or the accountant refuses.
+    pub fn new(model: &TopicModel, records: usize, privacy: &Privacy) -> Result<Self, WallError> {
+        Self::with_batch(model, records, None, STEPS, privacy)
+    }
+
+    /// One pass: ten batches of a tenth of the documents, drawn afresh each time. Twice the noise of [`new`](Self::new) for a tenth of the work.
+    ///
+    /// # Errors
+    /// What the wall or the accountant refuses.
+    pub fn one_pass(model: &TopicModel, records: usize, privacy: &Privacy) -> Result<Self, WallError> {
+        Self::with_batch(model, records, Some((records / STEPS as usize).max(1)), STEPS, privacy)
+    }
+
+    /// Batches and steps at the caller's wish.
+    ///
+    /// # Errors
+    /// What the wall or the accountant refuses.
+    pub fn with_batch(
+        model: &TopicModel,
+        records: usize,
+        batch: Option<usize>,
+        steps: u64,
+        privacy: &Privacy,
+    ) -> Result<Self, WallError> {
+        let sampling = batch
+            .map_or(Sampling::None, |batch| Sampling::Fixed { batch: batch as u64, records: records as u64 });
+        let noise_multiplier = Composition::Tight.noise_multiplier(sampling, steps, privacy)?;
+        let mut plan = Self::without_privacy(model, records, batch, steps);
+        (plan.adjacency, plan.noise_multiplier) = (privacy.adjacency(), noise_multiplier);
+        let ends = if plan.adjacency == Adjacency::ReplaceOne { 2f64.sqrt() } else { 1.0 };
+        let by = batch.map_or(1.0, |batch| records as f64 / batch as f64);
+        // Releases weigh as much as their number: the mean of T of them has 4/(3T) of the variance of one.
+        let noise = by * noise_multiplier * ends * CLIP * (4.0 / (3.0 * steps as f64)).sqrt();
+        plan.why = vec![
+            format!("clip {CLIP} words: shorter documents of different words count in full"),
+            format!(
+                "{steps} releases, later ones weighing more: a noise of {noise:.1} words in each cell in the end"
+            ),
+            "cells are replaced by what their word and their topic, and the noise, let expect of them".into(),
+        ];
+        Ok(plan)
+    }
+
+    /// The same without noise.
+    #[must_use]
+    pub fn without_privacy(model: &TopicModel, records: usize, batch: Option<usize>, steps: u64) -> Self {
+        Self {
+            model: *model,
+            records,
+            adjacency: Adjacency::ReplaceOne,
+            batch,
+            steps,
+            clip: CLIP,
+            noise_multiplier: 1.0,
+            step_size: StepSize::Linear,
+            cells: Cells::Shrunk { shape: 0.2 },
+            start_shape: 1.0,
+            start_seed: 1,
+            why: Vec::new(),
+        }
+    }
+
+    fn releases(&self) -> Result<(Plan, SumId), PlanError> {
+        let what = "words of each topic";
+        if let Some(fault) = self.model.fault() {
+            return Err(PlanError::Invalid { what: what.into(), fault });
+        }
+        let mut plan = Plan::new(self.records, self.adjacency);
+        let id = plan.sums(Sums {
+            what: what.into(),
+            width: self.model.width(),
+            geometry: Geometry::NonNegativeBall { radius: self.clip },
+            sampler: self.batch.map_or(Sampler::Full, |batch| Sampler::Fixed { batch }),
+            noise_multiplier: self.noise_multiplier,
+            steps: self.steps,
+        })?;
+        Ok((plan, id))
+    }
+
+    /// What it costs.
+    ///
+    /// # Errors
+    /// What the wall refuses.
+    pub fn price(&self, delta: f64) -> Result<Cost, PlanError> {
+        self.releases()?.0.price(delta)
+    }
+
+    /// Runs the plan on documents; without privacy if none is asked for.
+    ///
+    /// # Errors
+    /// What the wall refuses.
+    pub fn fit(
+        &self,
+        records: Records,
+        source: NoiseSource,
+        privacy: Option<&Privacy>,
+        ledger: Box<dyn Ledger>,
+    ) -> Result<(TopicPosterior, Receipt), WallError> {
+        let (plan, id) = self.releases()?;
+        let mut wall = match privacy {
+            Some(privacy) => Wall::new(records, source, plan, privacy, ledger)?,
+            None => Wall::without_privacy(records, source, plan, ledger)?,
+        };
+        let mut learning = Learning::new(&self.model, self.cells, self.start_shape, self.start_seed);
+        let mut vb = Vb::new(self.records, vec![0.0; self.model.width()]);
+        for _ in 0..self.steps {
+            vb.step(&mut learning, &mut wall, id, self.step_size)?;
+        }
+        let variances = &vb.sums().noise_variance;
+        let noise_sd = (variances.iter().sum::<f64>() / variances.len() as f64).sqrt();
+        let receipt = wall.finish(vb.projections())?;
+        Ok((TopicPosterior { model: self.model, lambda: learning.lambda, noise_sd }, receipt))
+    }
+}

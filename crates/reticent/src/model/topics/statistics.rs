@@ -1,0 +1,124 @@
+//! What documents contribute to a sum, and what becomes of it.
+
+use super::shrink::Shrinkage;
+use super::{Expected, TopicModel, Until};
+use crate::engine::vb::{ExpectationModel, ExpectedSums};
+use rand::SeedableRng;
+use rand::rngs::ChaCha12Rng;
+use rand_distr::{Distribution, Gamma};
+use serde::{Deserialize, Serialize};
+
+/// What becomes of noisy cells.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cells {
+    /// Negative ones are set to 0, as in the paper: $\tau/\sqrt{2\pi}$ too much on average where there is nothing.
+    Zeroed,
+    /// Each is replaced by its posterior mean, see `shrink.rs`; and the prior of a topic is the private word frequencies.
+    Shrunk {
+        /// The shape of the gamma prior: small if words belong to few topics.
+        shape: f64,
+    },
+}
+
+/// Topics while they are learnt.
+#[derive(Debug, Clone)]
+pub struct Learning {
+    model: TopicModel,
+    until: Until,
+    cells: Cells,
+    /// $\lambda$, the topics of each word side by side.
+    pub(super) lambda: Vec<f64>,
+}
+
+impl Learning {
+    /// From topics drawn at random, which are public: $\lambda \sim \mathrm{Gamma}$ of this shape and mean 1. Small shapes make topics that differ.
+    #[must_use]
+    pub fn new(model: &TopicModel, cells: Cells, shape: f64, seed: u64) -> Self {
+        let mut rng = ChaCha12Rng::seed_from_u64(seed);
+        let gamma = Gamma::new(shape, 1.0 / shape).ok();
+        let mut draw = || gamma.map_or(1.0, |gamma| gamma.sample(&mut rng)) + 1e-3;
+        let lambda = (0..model.width()).map(|_| draw()).collect();
+        Self { model: *model, until: Until::default(), cells, lambda }
+    }
+
+    /// When a document's E-step stops.
+    #[must_use]
+    pub fn until(mut self, until: Until) -> Self {
+        self.until = until;
+        self
+    }
+
+    /// Replaces noisy cells by what they say about the true ones; how many were negative.
+    fn denoise(&self, sums: &ExpectedSums, shape: f64, out: &mut [f64]) -> u64 {
+        let (k, cells) = (self.model.topics, sums.values.len() as f64);
+        let sd = (sums.noise_variance.iter().sum::<f64>() / cells).sqrt();
+        let mut topics = vec![0.0; k];
+        let mut words: Vec<f64> = Vec::with_capacity(self.model.words);
+        for row in sums.values.chunks_exact(k) {
+            topics.iter_mut().zip(row).for_each(|(total, x)| *total += x);
+            words.push(row.iter().sum());
+        }
+        let total: f64 = topics.iter().sum::<f64>().max(sd * cells.sqrt()).max(1e-9);
+        let mean = total / self.model.words as f64;
+        // Of words the frequencies are spread out less, and the noise is that of K cells.
+        let marginal = Shrinkage::new(0.7);
+        let words_sd = sd * (k as f64).sqrt();
+        words.iter_mut().for_each(|x| *x = marginal.mean(*x, words_sd.max(1e-9 * mean), mean));
+        topics.iter_mut().for_each(|x| *x = x.max(0.1 * total / k as f64));
+        let (all_words, all_topics) = (words.iter().sum::<f64>(), topics.iter().sum::<f64>());
+        let shrinkage = Shrinkage::new(shape);
+        let prior = self.model.word_prior * self.model.words as f64 / all_words;
+        let rows = out.chunks_exact_mut(k).zip(sums.values.chunks_exact(k)).zip(&words);
+        let mut negative = 0;
+        for ((out, seen), word) in rows {
+            for ((out, &x), topic) in out.iter_mut().zip(seen).zip(&topics) {
+                negative += u64::from(x < 0.0);
+                let cell = if sd > 0.0 { shrinkage.mean(x, sd, word * topic / all_topics) } else { x };
+                *out = prior * word + cell;
+            }
+        }
+        negative
+    }
+}
+
+impl ExpectationModel for Learning {
+    type Expectations = Expected;
+
+    fn width(&self) -> usize {
+        self.model.width()
+    }
+
+    fn block(&self) -> usize {
+        self.model.topics
+    }
+
+    fn blocks(&self, record: &[f64], blocks: &mut Vec<usize>) {
+        blocks.extend(self.model.document(record).words);
+    }
+
+    fn condition(&self) -> Expected {
+        Expected::new(&self.lambda, self.model.topics)
+    }
+
+    fn statistics(&self, expected: &Expected, record: &[f64], out: &mut [f64]) {
+        let document = self.model.document(record);
+        expected.infer(&document, self.model.document_prior, self.until).write(&document, out);
+    }
+
+    /// $\lambda = \eta + S$, with noise taken out of $S$ as far as that is known.
+    fn maximise(&mut self, sums: &ExpectedSums) -> u64 {
+        let mut lambda = std::mem::take(&mut self.lambda);
+        let negative = match self.cells {
+            Cells::Zeroed => {
+                for (lambda, &x) in lambda.iter_mut().zip(&sums.values) {
+                    *lambda = self.model.word_prior + x.max(0.0);
+                }
+                sums.values.iter().filter(|x| **x < 0.0).count() as u64
+            }
+            Cells::Shrunk { shape } => self.denoise(sums, shape, &mut lambda),
+        };
+        self.lambda = lambda;
+        negative
+    }
+}
