@@ -26,6 +26,7 @@ fn after_help() -> String {
         "\
 Models:
 {models}
+
 Under replace-one adjacency the number of records is public and read from the file. Under add-remove
 it is not, and --records says about how many there are: a public guess.
 
@@ -84,12 +85,24 @@ pub(crate) struct Args {
     /// A setting of the model, such as components=3.
     #[arg(long, value_name = "NAME=NUMBER")]
     pub(crate) set: Vec<String>,
+    /// Whether the posterior of a model from noisy sums knows the noise: short for --set posterior=1 or 2.
+    #[arg(long, value_enum)]
+    pub(crate) posterior: Option<Posterior>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
     /// Print nothing, and show no progress.
     #[arg(long)]
     pub(crate) quiet: bool,
+}
+
+/// What a posterior makes of noise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Posterior {
+    /// The noise is part of the model.
+    NoiseAware,
+    /// Noisy sums are taken for true ones, for comparison.
+    Naive,
 }
 
 pub(crate) fn run(args: &Args) -> Result<String, Failure> {
@@ -109,6 +122,10 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     let (width, rows) = (table.width(), table.rows().len());
     let mut facts = data::facts(&schema, records(args, &source, rows)?);
     facts.settings = settings(&args.set)?;
+    if let Some(posterior) = args.posterior {
+        let number = if posterior == Posterior::NoiseAware { 1.0 } else { 2.0 };
+        facts.settings.insert("posterior".to_owned(), number);
+    }
     let planned = planned(args.plan.as_deref(), model, &mut facts, privacy.as_ref())?;
     let records = Records::new(table.into_values(), width).map_err(reticent_models::ModelError::from)?;
     let (fitted, mut receipt) = fitted(args, planned.as_ref(), records, privacy.as_ref())?;

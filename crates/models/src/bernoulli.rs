@@ -84,7 +84,7 @@ impl Fitted for Vec<Rate> {
             if *x > 0.0 { yes.ln() } else { (-yes).ln_1p() }
         };
         let log_density = self.iter().zip(inputs).map(log).sum();
-        Predicted::Component { log_density, probabilities: vec![1.0] }
+        Predicted::Component { log_density, probabilities: Vec::new() }
     }
 
     /// Yes is 1 and no is -1, so a mean is twice the rate less 1.

@@ -53,7 +53,11 @@ impl Model for DirichletCategorical {
         read_plan::<CategoricalPlan>(self, facts, plan)
     }
     fn load(&self, saved: &Saved) -> Result<Box<dyn Fitted>, ModelError> {
-        Ok(Box::new(saved.restore::<Vec<Shares>>(self.name())?))
+        let whole = saved.restore::<Vec<Shares>>(self.name())?;
+        if !whole.iter().all(Shares::is_whole) {
+            return Err(ModelError::NotSaved { model: self.name() });
+        }
+        Ok(Box::new(whole))
     }
 }
 
@@ -89,7 +93,7 @@ impl Fitted for Vec<Shares> {
             log_density += level.map_or(0.0, |level| shares.mean[level].max(f64::MIN_POSITIVE).ln());
             first += width;
         }
-        Predicted::Component { log_density, probabilities: vec![1.0] }
+        Predicted::Component { log_density, probabilities: Vec::new() }
     }
 
     fn points(&self) -> Vec<Point> {

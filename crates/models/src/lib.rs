@@ -29,6 +29,8 @@ mod bernoulli;
 mod categorical;
 mod classes;
 mod conjugate;
+#[cfg(test)]
+mod conjugate_tests;
 mod error;
 mod mixture;
 mod model;

@@ -59,7 +59,11 @@ impl Model for NaiveBayes {
         read_plan::<NaiveBayesPlan>(self, facts, plan)
     }
     fn load(&self, saved: &Saved) -> Result<Box<dyn Fitted>, ModelError> {
-        Ok(Box::new(saved.restore::<NaiveBayesPosterior>(self.name())?))
+        let whole = saved.restore::<NaiveBayesPosterior>(self.name())?;
+        if !whole.is_whole() {
+            return Err(ModelError::NotSaved { model: self.name() });
+        }
+        Ok(Box::new(whole))
     }
 }
 

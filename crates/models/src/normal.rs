@@ -46,7 +46,11 @@ impl Model for NormalColumns {
         read_plan::<NormalPlan>(self, facts, plan)
     }
     fn load(&self, saved: &Saved) -> Result<Box<dyn Fitted>, ModelError> {
-        Ok(Box::new(saved.restore::<Vec<NormalColumn>>(self.name())?))
+        let whole = saved.restore::<Vec<NormalColumn>>(self.name())?;
+        if !whole.iter().all(NormalColumn::is_whole) {
+            return Err(ModelError::NotSaved { model: self.name() });
+        }
+        Ok(Box::new(whole))
     }
 }
 
@@ -72,7 +76,7 @@ impl Single for NormalPlan {
 impl Fitted for Vec<NormalColumn> {
     fn predict(&self, inputs: &[f64], _: &[f64]) -> Predicted {
         let log_density = self.iter().zip(inputs).map(|(column, &x)| column.log_density(x)).sum();
-        Predicted::Component { log_density, probabilities: vec![1.0] }
+        Predicted::Component { log_density, probabilities: Vec::new() }
     }
 
     fn points(&self) -> Vec<Point> {

@@ -108,7 +108,7 @@ impl Fitted for Rates {
             count * rate.ln() - rate - (1..=count as u64).map(|k| (k as f64).ln()).sum::<f64>()
         };
         let log_density = self.rates.iter().zip(inputs).map(log).sum();
-        Predicted::Component { log_density, probabilities: vec![1.0] }
+        Predicted::Component { log_density, probabilities: Vec::new() }
     }
 
     fn points(&self) -> Vec<Point> {

@@ -3,7 +3,7 @@
 //! Four nouns: a [`Mixture`](mixture::Mixture) is a data set with the model behind it; its [`truth`] is the exact or
 //! sampled posterior of the component means, as [`Moments`](metrics::Moments); the [`metrics`]
 //! say how far a fit is from the truth; a [`Table`](table::Table) and a [`figure`] show the result. [`uci`] is about regressions on
-//! public data sets.
+//! public data sets, [`conjugate`] about posteriors from noisy statistics.
 //!
 //! ```
 //! use reticent_reproduce::{metrics, mixture, truth};
@@ -18,6 +18,7 @@
 //! Everything here sees the records in the clear. It is for simulated or public data and for measuring, not for release.
 
 mod cholesky;
+pub mod conjugate;
 pub mod coverage;
 pub mod figure;
 pub mod matching;

@@ -83,6 +83,7 @@ fn fitted(folder: &Path, name: &str, epsilon: Option<f64>) -> Result<Opened, Fai
         test: Some(folder.join("test.csv")),
         assume_public_moments: false,
         set: Vec::new(),
+        posterior: None,
         json: false,
         quiet: true,
     };

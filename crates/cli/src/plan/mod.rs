@@ -90,7 +90,7 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
 fn describe(of: &str, facts: &Facts, planned: &dyn Planned, privacy: &Privacy) -> Result<String, Failure> {
     let cost = planned.price(privacy)?;
     let outline = planned.outline();
-    let mut text = format!("{of}\n\nReleased, with Gaussian noise\n");
+    let mut text = format!("{of}\n\nReleased, with noise\n");
     let header = ["", "what", "numbers", "times", "norm at most", "noise multiplier", "share of the budget"];
     let mut rows = vec![header.map(str::to_owned).to_vec()];
     // Gaussian releases compose by the squares of their signal to noise ratios.

@@ -2,6 +2,7 @@
 //!
 //! Everything here is about simulated or public data: it shows what methods do, and protects nobody.
 
+mod conjugate;
 mod coverage;
 mod fig1;
 mod memory;
@@ -39,6 +40,16 @@ enum Experiment {
     Coverage(coverage::Args),
     /// How much memory SEP and EP need as records grow (only on Linux).
     Memory(memory::Args),
+    /// Private posteriors of one rate as a picture.
+    FouldsFig1(conjugate::Fig1Args),
+    /// How far samples of a rate are from the truth, as records grow.
+    FouldsFig2(conjugate::Fig2Args),
+    /// What a sample is worth beside the best estimate, as records grow.
+    FouldsAre(conjugate::AreArgs),
+    /// How often intervals from noisy statistics hold the truth.
+    FouldsCoverage(conjugate::CoverageArgs),
+    /// Naive Bayes on the census income data, with and without privacy.
+    NaiveBayes(conjugate::NaiveBayesArgs),
     /// One measurement for `memory`.
     #[command(hide = true)]
     MemoryOf(memory::OneArgs),
@@ -53,6 +64,11 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
         Experiment::Year(args) => year::run(args),
         Experiment::Coverage(args) => coverage::run(args),
         Experiment::Memory(args) => memory::run(args),
+        Experiment::FouldsFig1(args) => conjugate::fig1(args),
+        Experiment::FouldsFig2(args) => conjugate::fig2(args),
+        Experiment::FouldsAre(args) => conjugate::are(args),
+        Experiment::FouldsCoverage(args) => conjugate::covered(args),
+        Experiment::NaiveBayes(args) => conjugate::naive_bayes(args),
         Experiment::MemoryOf(args) => memory::one(args),
     }
 }

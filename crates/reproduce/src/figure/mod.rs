@@ -7,6 +7,7 @@
 //! component. The records are plotted as they are: draw simulated data only.
 
 mod closeup;
+mod curves;
 mod lines;
 mod page;
 mod view;
@@ -16,6 +17,7 @@ use std::fmt::Write as _;
 use thiserror::Error;
 
 use closeup::Closeup;
+pub use curves::{Curves, curves};
 pub use lines::{Series, log_log};
 pub use page::html;
 pub(crate) use page::{html_table, page};

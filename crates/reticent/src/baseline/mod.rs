@@ -1,4 +1,6 @@
-//! What private networks are compared with: other ways to fit the same network of rectified linear units to the same records.
+//! What private models are compared with.
+//!
+//! Other ways to fit the same network of rectified linear units to the same records:
 //!
 //! - [`Variational`]: mean-field variational inference, without privacy.
 //! - [`DpSgd`]: weights without uncertainty by stochastic gradient descent with clipped and noised gradients.
@@ -10,16 +12,20 @@
 //!
 //! - [`ObjectivePerturbation`]: the minimum of a loss to which a random slope was added.
 //! - [`Dpvi`]: variational inference with clipped and noised gradients.
+//!
+//! And [`GaussianNaiveBayes`]: classes by normal columns, for naive Bayes by tables of counts.
 
 mod adam;
 mod dp_sgd;
 mod dpvi;
+mod gaussian_naive_bayes;
 mod objective_perturbation;
 mod perceptron;
 mod variational;
 
 pub use dp_sgd::{DpSgd, DpSgdPlan, Optimiser};
 pub use dpvi::Dpvi;
+pub use gaussian_naive_bayes::GaussianNaiveBayes;
 pub use objective_perturbation::ObjectivePerturbation;
 pub use variational::Variational;
 

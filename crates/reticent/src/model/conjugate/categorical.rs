@@ -191,6 +191,16 @@ impl Shares {
         Self { sign, ..self }
     }
 
+    /// Whether its parts fit together, as they may not in a file that somebody changed.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        let levels = self.mean.len();
+        let lengths = [self.records_variance.len(), self.variance.len(), self.sorted.len()];
+        lengths.iter().all(|&length| length == levels)
+            && self.sorted.iter().all(|draws| draws.len() >= 2)
+            && (levels == 2 || !self.sign)
+    }
+
     /// Inputs of the column.
     #[must_use]
     pub fn inputs(&self) -> usize {

@@ -219,6 +219,15 @@ pub struct NaiveBayesPosterior {
 }
 
 impl NaiveBayesPosterior {
+    /// Whether its parts fit together, as they may not in a file that somebody changed.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        let width: usize = self.columns.iter().map(|&inputs| levels(inputs, self.bins)).sum();
+        let whole = CLASSES * (1 + width);
+        let draws = self.draws.len() >= 2 && self.draws.iter().all(|draw| draw.len() == whole);
+        self.bins > 0 && draws && self.records_variances.len() == whole
+    }
+
     fn push(&mut self, logs: impl Iterator<Item = Vec<f64>>, variances: Vec<f64>) {
         self.draws.iter_mut().zip(logs).for_each(|(draw, logs)| draw.extend(logs));
         self.records_variances.extend(variances);

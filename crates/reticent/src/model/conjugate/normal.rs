@@ -255,6 +255,12 @@ impl NormalColumn {
         Self { means, variances, strength }
     }
 
+    /// Whether its parts fit together, as they may not in a file that somebody changed.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.means.len() >= 2 && self.means.len() == self.variances.len()
+    }
+
     /// Draws of the mean.
     #[must_use]
     pub fn means(&self) -> &[f64] {

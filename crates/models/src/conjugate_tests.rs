@@ -1,0 +1,116 @@
+use crate::{Facts, ModelError, Predicted, Target, model};
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
+use reticent::budget::{Adjacency, Privacy, Unlimited};
+use reticent::receipt::Receipt;
+use reticent::wall::{NoiseSource, Records};
+
+fn fit(
+    name: &str,
+    facts: &Facts,
+    values: Vec<f64>,
+    epsilon: Option<f64>,
+) -> (Box<dyn crate::Fitted>, Receipt) {
+    let privacy = epsilon.map(|epsilon| Privacy::new(epsilon, 1e-6, Adjacency::ReplaceOne).unwrap());
+    let model = model(name).unwrap();
+    let plan = model.plan(facts, privacy.as_ref()).unwrap();
+    // A plan can be read again, and is the same.
+    let plan = model.read_plan(facts, &plan.to_json()).unwrap();
+    let records = Records::new(values, facts.width()).unwrap();
+    let (fitted, receipt) =
+        plan.fit(records, NoiseSource::from_os().unwrap(), privacy.as_ref(), Box::new(Unlimited)).unwrap();
+    // So can what was fitted.
+    let again = model.load(&fitted.save().unwrap()).unwrap();
+    let inputs = vec![0.25; facts.inputs()];
+    assert_eq!(again.predict(&inputs, &[]), fitted.predict(&inputs, &[]));
+    assert_eq!(again.points(), fitted.points());
+    (fitted, receipt)
+}
+
+/// Each model finds the means of its columns, within five of the deviations that it states, and 0.01 for how records were drawn.
+#[test]
+fn means_of_columns_are_found_and_what_was_spent_is_stated() {
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let n = 5000;
+    let mut of = |columns: Vec<usize>, row: &mut dyn FnMut(&mut ChaCha8Rng) -> Vec<f64>| {
+        let facts = Facts::new(columns, Target::Nothing, n);
+        let values: Vec<f64> = (0..n).flat_map(|_| row(&mut rng)).collect();
+        (facts, values)
+    };
+    let yes = |p: f64, rng: &mut ChaCha8Rng| if rng.random::<f64>() < p { 1.0 } else { -1.0 };
+    let (mut poisson, counts) = of(vec![1], &mut |rng| {
+        // A binomial count of 20 with mean 4 has nearly the mean that a Poisson one has.
+        let count = (0..20).filter(|_| rng.random::<f64>() < 0.2).count();
+        vec![count as f64 / 10.0 - 1.0]
+    });
+    poisson.settings.insert("bound".into(), 20.0);
+    let bernoulli = of(vec![1, 1], &mut |rng| vec![yes(0.3, rng), yes(0.9, rng)]);
+    let dirichlet = of(vec![3, 1], &mut |rng| {
+        let level = rng.random_range(0..2);
+        vec![f64::from(u8::from(level == 0)), f64::from(u8::from(level == 1)), 0.0, yes(0.75, rng)]
+    });
+    let normal = of(vec![1, 1], &mut |rng| vec![rng.random_range(-0.5..0.7), rng.random_range(-0.2..0.2)]);
+    for (name, (facts, values), expected) in [
+        ("beta-bernoulli", bernoulli, vec![-0.4, 0.8]),
+        ("dirichlet", dirichlet, vec![0.5, 0.5, 0.0, 0.5]),
+        ("normal", normal, vec![0.1, 0.0]),
+        ("poisson", (poisson, counts), vec![-0.6]),
+    ] {
+        for epsilon in [Some(1.0), None] {
+            let (fitted, receipt) = fit(name, &facts, values.clone(), epsilon);
+            let [point] = &fitted.points()[..] else { panic!("{name}") };
+            for ((mean, sd), expected) in point.mean.iter().zip(&point.sd).zip(&expected) {
+                assert!((mean - expected).abs() < 5.0 * sd + 0.01, "{name}: {mean} {sd} {expected}");
+            }
+            assert!(
+                point.records_sd.iter().zip(&point.sd).all(|(records, all)| *records <= all + 1e-12),
+                "{name}"
+            );
+            let cost = receipt.guarantee.cost().map(|cost| cost.epsilon.upper);
+            assert_eq!(cost.is_some(), epsilon.is_some());
+            assert!(cost.is_none_or(|cost| cost <= 1.0 && cost > 0.95), "{name}: {cost:?}");
+            let Predicted::Component { log_density, .. } = fitted.predict(&values[..facts.inputs()], &[])
+            else {
+                panic!()
+            };
+            assert!(log_density.is_finite());
+        }
+    }
+}
+
+/// The naive posterior is narrower; other numbers and other columns are refused.
+#[test]
+fn settings_choose_the_posterior() {
+    let mut facts = Facts::new(vec![1], Target::Nothing, 200);
+    let values: Vec<f64> = (0..200).map(|k| if k % 3 == 0 { 1.0 } else { -1.0 }).collect();
+    let aware = fit("beta-bernoulli", &facts, values.clone(), Some(0.1)).0.points();
+    facts.settings.insert("posterior".into(), 2.0);
+    let naive = fit("beta-bernoulli", &facts, values, Some(0.1)).0.points();
+    assert!(naive[0].sd[0] < aware[0].sd[0]);
+    assert_eq!(naive[0].sd, naive[0].records_sd);
+    facts.settings.insert("posterior".into(), 3.0);
+    let privacy = Privacy::new(1.0, 1e-6, Adjacency::ReplaceOne).unwrap();
+    let refused = |name: &str, facts: &Facts| model(name).unwrap().plan(facts, Some(&privacy)).err();
+    assert!(matches!(refused("beta-bernoulli", &facts), Some(ModelError::Setting { .. })));
+    let levels = Facts::new(vec![3], Target::Nothing, 200);
+    assert!(matches!(refused("normal", &levels), Some(ModelError::Columns { .. })));
+}
+
+/// Classes that one column tells: probabilities are those of the tables, and the noise is told apart.
+#[test]
+fn naive_bayes_predicts_classes() {
+    let mut rng = ChaCha8Rng::seed_from_u64(2);
+    let n = 4000;
+    let facts = Facts::new(vec![2, 1], Target::TwoClasses, n);
+    let row = |_| {
+        let class = rng.random::<bool>();
+        let told = (rng.random::<f64>() < 0.8) == class;
+        let side = if class { 1.0 } else { -1.0 };
+        [f64::from(u8::from(!told)), f64::from(u8::from(told)), rng.random_range(-1.0..1.0), side]
+    };
+    let values: Vec<f64> = (0..n).flat_map(row).collect();
+    let (fitted, _) = fit("naive-bayes", &facts, values, Some(2.0));
+    let Predicted::Class { probability, variances } = fitted.predict(&[0.0, 1.0, 0.1], &[]) else { panic!() };
+    assert!((probability - 0.8).abs() < 0.05, "{probability}");
+    assert!(variances.privacy > 0.0 && variances.records > 0.0);
+}

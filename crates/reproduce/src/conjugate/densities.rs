@@ -1,0 +1,100 @@
+//! Figure 1: the private posteriors of one data set.
+
+use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
+
+use super::{FLAT, Setting};
+use crate::figure::{Curves, FigureError, curves};
+
+/// What is drawn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Densities {
+    /// Rates at which densities are.
+    pub grid: Vec<f64>,
+    /// Without privacy.
+    pub exact: Vec<f64>,
+    /// Of a posterior sample.
+    pub sample: Vec<f64>,
+    /// Of the printed method, for several draws of the noise.
+    pub printed: Vec<Vec<f64>>,
+    /// Of the noise-aware posterior, for the same number of draws.
+    pub noise_aware: Vec<Vec<f64>>,
+    /// $T$.
+    pub temperature: f64,
+}
+
+/// The posteriors for so many records, of which the nearest whole number to the true rate happened.
+#[must_use]
+pub fn densities(setting: Setting, records: usize, draws: usize, seed: u64) -> Densities {
+    let n = records as f64;
+    let count = (setting.p * n).round();
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let grid: Vec<f64> = (0..=400).map(|k| (f64::from(k) + 0.02) / 400.04).collect();
+    let exact = FLAT;
+    let exact = reticent::family::Beta { a: exact.a + count, b: exact.b + n - count };
+    let (low, high) = (setting.truncation, 1.0 - setting.truncation);
+    let tempered = setting.tempered(n, count);
+    let inside = tempered.cdf(high) - tempered.cdf(low);
+    let sample =
+        |&p: &f64| if (low..=high).contains(&p) { tempered.log_density(p).exp() / inside } else { 0.0 };
+    Densities {
+        exact: grid.iter().map(|&p| exact.log_density(p).exp()).collect(),
+        sample: grid.iter().map(sample).collect(),
+        printed: (0..draws)
+            .map(|_| setting.printed(n, count, &mut rng))
+            .map(|beta| grid.iter().map(|&p| beta.log_density(p).exp()).collect())
+            .collect(),
+        noise_aware: (0..draws)
+            .map(|_| setting.noise_aware(n, count, &mut rng))
+            .map(|rate| grid.iter().map(|&p| rate.density(p)).collect())
+            .collect(),
+        temperature: setting.temperature(),
+        grid,
+    }
+}
+
+impl Densities {
+    /// The picture.
+    ///
+    /// # Errors
+    /// [`FigureError`] if there is nothing to draw.
+    pub fn svg(&self) -> Result<String, FigureError> {
+        let curve =
+            |values: &Vec<f64>| self.grid.iter().copied().zip(values.iter().copied()).collect::<Vec<_>>();
+        let kind = |name: &str, all: &[Vec<f64>]| Curves {
+            name: name.into(),
+            curves: all.iter().map(curve).collect(),
+        };
+        let all = [
+            kind("noise-aware posteriors", &self.noise_aware),
+            kind("Laplace posteriors as printed", &self.printed),
+            kind("without privacy", std::slice::from_ref(&self.exact)),
+            kind(
+                &format!("posterior sample, T = {:.2}", self.temperature),
+                std::slice::from_ref(&self.sample),
+            ),
+        ];
+        let most = self.exact.iter().copied().fold(0.0, f64::max) * 1.8;
+        curves("rate", "density", (0.0, 1.0), Some(most), &all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With the paper's settings T is 2.77 (printed as 2.7); every density integrates to 1.
+    #[test]
+    fn densities_are_densities() {
+        let setting = Setting { p: 0.3, truncation: 0.2, epsilon: 1.0 };
+        let found = densities(setting, 20, 3, 1);
+        assert!((found.temperature - 2.773).abs() < 1e-3);
+        let all = found.printed.iter().chain(&found.noise_aware).chain([&found.exact, &found.sample]);
+        for density in all {
+            let mass: f64 = density.windows(2).map(|w| 0.5 * (w[0] + w[1])).sum::<f64>() / 400.04;
+            // The ends of the cut off one fall between points of the grid.
+            assert!((mass - 1.0).abs() < 0.02, "{mass}");
+        }
+        assert!(found.svg().unwrap().contains("T = 2.77"));
+    }
+}
