@@ -1,6 +1,7 @@
 //! Why a model was not planned, fitted or loaded.
 
 use reticent::model::linear::LinearError;
+use reticent::model::logistic::LogisticError;
 use reticent::model::mixture::{FitError, MixtureError};
 use reticent::model::network::NetworkError;
 use reticent::model::regression::RegressionError;
@@ -43,6 +44,8 @@ pub enum ModelError {
     NotFinite,
     #[error(transparent)]
     Linear(#[from] LinearError),
+    #[error(transparent)]
+    Logistic(#[from] LogisticError),
     #[error(transparent)]
     Mixture(#[from] MixtureError),
     #[error(transparent)]

@@ -26,6 +26,7 @@
 
 mod classes;
 mod error;
+mod logistic;
 mod mixture;
 mod model;
 mod network;
@@ -46,7 +47,7 @@ pub fn models() -> [&'static dyn Model; 6] {
     [
         &regression::Regression,
         &regression::LinearRegression,
-        &classes::Logistic,
+        &logistic::Logistic,
         &classes::Probit,
         &mixture::Mixtures,
         &network::Networks,
