@@ -1,4 +1,4 @@
-//! Two classes by a linear score: logistic and probit regression.
+//! Two classes by a linear score: probit regression, by DP-SEP.
 
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
@@ -18,7 +18,6 @@ use crate::{
     Facts, Fitted, Model, ModelError, Outline, Planned, Predicted, Release, Saved, Setting, Target, Variances,
 };
 
-pub(crate) struct Logistic;
 pub(crate) struct Probit;
 
 /// More inputs than this, and weights are taken to be independent: the noise in a full precision would be too much.
@@ -30,39 +29,12 @@ const CAUTIOUS: (u64, u64) = (60, 300);
 /// Simulated data sets behind a plan, and records in each.
 const SIMULATED: (u64, usize) = (4, 1000);
 
-const SETTINGS: [Setting; 1] = [Setting {
+pub(crate) const SETTINGS: [Setting; 1] = [Setting {
     name: "prior-variance",
     about: "the prior variance of each weight, for inputs between -1 and 1",
     usual: Some(1.0),
     whole: false,
 }];
-
-impl Model for Logistic {
-    fn name(&self) -> &'static str {
-        "logistic"
-    }
-    fn about(&self) -> &'static str {
-        "one of two classes, by the logistic function of a weighted sum of the inputs"
-    }
-    fn family(&self) -> &'static str {
-        "gaussian"
-    }
-    fn targets(&self) -> &'static [Target] {
-        &[Target::TwoClasses]
-    }
-    fn settings(&self) -> &'static [Setting] {
-        &SETTINGS
-    }
-    fn plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError> {
-        plan(self, Response::Logistic, facts, privacy)
-    }
-    fn read_plan(&self, facts: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
-        read_plan(self, facts, plan)
-    }
-    fn load(&self, saved: &Saved) -> Result<Box<dyn Fitted>, ModelError> {
-        Ok(Box::new(saved.restore::<LinearPosterior>(self.name())?))
-    }
-}
 
 impl Model for Probit {
     fn name(&self) -> &'static str {

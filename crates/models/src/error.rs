@@ -2,6 +2,7 @@
 
 use reticent::baseline::BaselineError;
 use reticent::model::linear::LinearError;
+use reticent::model::logistic::LogisticError;
 use reticent::model::mixture::{FitError, MixtureError};
 use reticent::model::network::NetworkError;
 use reticent::model::regression::RegressionError;
@@ -48,6 +49,8 @@ pub enum ModelError {
     Baseline(#[from] BaselineError),
     #[error(transparent)]
     Linear(#[from] LinearError),
+    #[error(transparent)]
+    Logistic(#[from] LogisticError),
     #[error(transparent)]
     Mixture(#[from] MixtureError),
     #[error(transparent)]

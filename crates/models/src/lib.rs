@@ -32,6 +32,7 @@ mod conjugate;
 #[cfg(test)]
 mod conjugate_tests;
 mod error;
+mod logistic;
 mod mixture;
 mod model;
 mod naive_bayes;
@@ -55,7 +56,7 @@ pub fn models() -> &'static [&'static dyn Model] {
     &[
         &regression::Regression,
         &regression::LinearRegression,
-        &classes::Logistic,
+        &logistic::Logistic,
         &classes::Probit,
         &mixture::Mixtures,
         &network::Networks,
