@@ -64,7 +64,7 @@ mod tests {
     use rand::SeedableRng;
     use rand::rngs::ChaCha8Rng;
 
-    /// ERRATA C3: no component is below the truncation, and the log ratio over draws meets the formula but never exceeds it.
+    /// No component is below the truncation, and the log ratio over draws meets the formula but never exceeds it.
     /// The mean of the first component is that of the density on a grid.
     #[test]
     fn draws_keep_away_from_the_edges_and_have_their_mean() {

@@ -171,7 +171,7 @@ impl StatisticsPlan {
 mod tests {
     use super::*;
 
-    /// ERRATA C11: at delta 1e-6 under replace-one, five features of one-hot counts, whose $L_1$ sensitivity is 10 and whose
+    /// At delta 1e-6 under replace-one, five features of one-hot counts, whose $L_1$ sensitivity is 10 and whose
     /// $L_2$ sensitivity is $\sqrt{10}$: deviations of 115 and 141 at epsilon 0.1, 13.4 and 14.1 at 1, 3.10 and 2.83 at 5.
     #[test]
     fn the_smaller_noise_is_chosen() {

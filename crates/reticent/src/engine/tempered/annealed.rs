@@ -21,7 +21,7 @@ pub fn weights_sensitivity(h: f64) -> f64 {
 /// $\log p(x|\theta)$, so that this costs twice that, with no noise beside.
 ///
 /// # Citation
-/// Foulds et al., UAI 2016, appendix C.2, with ERRATA C9.
+/// Foulds et al., UAI 2016, appendix C.2, with the exact sensitivity in place of its bound of 2.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AnnealedPlan {
     /// $\beta$ from near 0 up to $\beta_0 \le 1$.

@@ -15,7 +15,7 @@ use rand::Rng;
 /// `accepting_and_refusing_cost_what_is_charged`.
 ///
 /// # Citation
-/// Heikkilä, Jälkö, Dikmen, Honkela, "Differentially private Markov chain Monte Carlo", NeurIPS 2019; ERRATA C8 of Foulds et al.
+/// Heikkilä, Jälkö, Dikmen, Honkela, "Differentially private Markov chain Monte Carlo", NeurIPS 2019. It replaces the acceptance of Foulds et al., appendix C.1.
 pub struct Barker<L, P> {
     /// $\log p(x|\theta)$ of a record.
     pub log_likelihood: L,

@@ -29,7 +29,7 @@ fn law(plan: &SamplePlan, ones: usize) -> Vec<f64> {
     logs.iter().map(|log| (log - top).exp() / sum).collect()
 }
 
-/// ERRATA C1 and C2: with bounds 0.2 and 0.8 the temperature at epsilon 1 is 2.773. All data sets of 400 records and all cells: the
+/// With bounds 0.2 and 0.8 the temperature at epsilon 1 is 2.773. All data sets of 400 records and all cells: the
 /// largest log ratio between neighbours is at most what is charged, and at least 0.95 of it, as the data can put all mass at
 /// an end. With bounds 0.1 and 0.5 an untempered draw costs 2.197 and not 4.394.
 #[test]
@@ -113,7 +113,7 @@ fn coin(record: &[f64], at: &[f64]) -> f64 {
     if record[0] > 0.0 { at[0].ln() } else { (1.0 - at[0]).ln() }
 }
 
-/// ERRATA C8 on two states, uphill and down: accepting and refusing never change by more than is charged, and nearly by that much;
+/// On two states, uphill and down: accepting and refusing never change by more than is charged, and nearly by that much;
 /// Metropolis' refusal does change without bound. And the wall's frequencies are the sigmoid's.
 #[test]
 fn accepting_and_refusing_cost_what_is_charged() {
@@ -182,7 +182,7 @@ fn chains_have_the_tempered_posterior() {
     assert!((mean - beta.mean()).abs() < 5.0 * error, "{mean} {} {error}", beta.mean());
 }
 
-/// ERRATA C9: no change of log weights within h moves the normalised weights farther than $2\tanh(h/2)$, and a pair does.
+/// No change of log weights within h moves the normalised weights farther than $2\tanh(h/2)$, and a pair does.
 #[test]
 fn normalised_weights_move_no_farther_than_their_sensitivity() {
     let mut rng = ChaCha8Rng::seed_from_u64(3);

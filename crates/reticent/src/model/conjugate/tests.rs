@@ -28,7 +28,7 @@ fn covers((low, high): (f64, f64), truth: f64) -> f64 {
     f64::from(u8::from(low <= truth && truth <= high))
 }
 
-/// ERRATA C5 at epsilon 0.1 and p = 0.3: with 100 records the naive posterior of the paper (both counts) covers 0.365, the naive one
+/// At epsilon 0.1 and p = 0.3: with 100 records the naive posterior of the paper (both counts) covers 0.365, the naive one
 /// of one count 0.562, the noise-aware one 0.988; with 1000 records 0.735, 0.872 and 0.955. Four standard errors.
 #[test]
 fn noise_aware_rates_cover_and_naive_ones_do_not() {
