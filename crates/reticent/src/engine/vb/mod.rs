@@ -46,7 +46,9 @@ pub trait ExpectationModel: Sync {
     }
 
     /// Names the [blocks](Query::blocks) that the statistics of a record are about.
-    fn blocks(&self, _record: &[f64], _blocks: &mut Vec<usize>) {}
+    fn blocks(&self, _record: &[f64], blocks: &mut Vec<usize>) {
+        blocks.push(0);
+    }
 
     /// Prepares the E-step at the present globals.
     fn condition(&self) -> Self::Expectations;
