@@ -8,6 +8,7 @@ mod normal;
 pub mod polya_gamma;
 mod prediction;
 pub mod regression;
+pub mod sigmoid_belief;
 mod tilt;
 pub mod topics;
 
