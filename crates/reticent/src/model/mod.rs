@@ -9,6 +9,7 @@ pub(crate) mod normal;
 pub mod polya_gamma;
 mod prediction;
 pub mod regression;
+pub mod sigmoid_belief;
 mod tilt;
 pub mod topics;
 

@@ -29,6 +29,8 @@ pub struct TopicsPlan {
     pub step_size: StepSize,
     /// What becomes of noisy cells.
     pub cells: Cells,
+    /// A public guess of the mean length of documents, for the certainty of the topics; nothing to take what clipping leaves.
+    pub mean_length: Option<f64>,
     /// How alike the topics are that it starts from: the shape of the gamma law of their cells.
     pub start_shape: f64,
     /// The seed of these, which is public.
@@ -39,6 +41,8 @@ pub struct TopicsPlan {
 
 /// Releases about all documents, or about batches that make up one pass.
 const STEPS: u64 = 10;
+/// A public guess.
+const MEAN_LENGTH: f64 = 100.0;
 /// Words, in norm: half of encyclopedic documents of some dozen words are longer.
 const CLIP: f64 = 5.0;
 
@@ -102,6 +106,7 @@ impl TopicsPlan {
             noise_multiplier: 1.0,
             step_size: StepSize::Linear,
             cells: Cells::Shrunk { shape: 0.2 },
+            mean_length: model.length.or(Some(MEAN_LENGTH)),
             start_shape: 1.0,
             start_seed: 1,
             why: Vec::new(),
@@ -149,7 +154,8 @@ impl TopicsPlan {
             Some(privacy) => Wall::new(records, source, plan, privacy, ledger)?,
             None => Wall::without_privacy(records, source, plan, ledger)?,
         };
-        let mut learning = Learning::new(&self.model, self.cells, self.start_shape, self.start_seed);
+        let mut learning = Learning::new(&self.model, self.cells, self.start_shape, self.start_seed)
+            .mean_length(self.mean_length);
         let mut vb = Vb::new(self.records, vec![0.0; self.model.width()]);
         for _ in 0..self.steps {
             vb.step(&mut learning, &mut wall, id, self.step_size)?;

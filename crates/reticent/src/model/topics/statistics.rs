@@ -27,6 +27,8 @@ pub struct Learning {
     model: TopicModel,
     until: Until,
     cells: Cells,
+    /// How many words a document has on average, if that is publicly known: clipping takes some away.
+    mean_length: Option<f64>,
     /// $\lambda$, the topics of each word side by side.
     pub(super) lambda: Vec<f64>,
 }
@@ -39,7 +41,15 @@ impl Learning {
         let gamma = Gamma::new(shape, 1.0 / shape).ok();
         let mut draw = || gamma.map_or(1.0, |gamma| gamma.sample(&mut rng)) + 1e-3;
         let lambda = (0..model.width()).map(|_| draw()).collect();
-        Self { model: *model, until: Until::default(), cells, lambda }
+        Self { model: *model, until: Until::default(), cells, mean_length: None, lambda }
+    }
+
+    /// With a public guess of the mean length of documents: what is left of them after clipping is scaled up to it, so that topics are as certain
+    /// as so many words make them. Not used for zeroed cells.
+    #[must_use]
+    pub fn mean_length(mut self, words: Option<f64>) -> Self {
+        self.mean_length = words;
+        self
     }
 
     /// When a document's E-step stops.
@@ -69,13 +79,14 @@ impl Learning {
         let (all_words, all_topics) = (words.iter().sum::<f64>(), topics.iter().sum::<f64>());
         let shrinkage = Shrinkage::new(shape);
         let prior = self.model.word_prior * self.model.words as f64 / all_words;
+        let scale = self.mean_length.map_or(1.0, |words| (words * sums.records / total).max(1.0));
         let rows = out.chunks_exact_mut(k).zip(sums.values.chunks_exact(k)).zip(&words);
         let mut negative = 0;
         for ((out, seen), word) in rows {
             for ((out, &x), topic) in out.iter_mut().zip(seen).zip(&topics) {
                 negative += u64::from(x < 0.0);
                 let cell = if sd > 0.0 { shrinkage.mean(x, sd, word * topic / all_topics) } else { x };
-                *out = prior * word + cell;
+                *out = prior * word + scale * cell;
             }
         }
         negative
