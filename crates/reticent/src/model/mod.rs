@@ -1,5 +1,6 @@
 //! Models: what each record says about the parameters.
 
+pub mod hmm;
 pub mod linear;
 pub mod mixture;
 pub mod network;
