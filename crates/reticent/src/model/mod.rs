@@ -1,6 +1,7 @@
 //! Models: what each record says about the parameters.
 
 pub mod conjugate;
+pub mod hmm;
 pub mod linear;
 pub mod logistic;
 pub mod mixture;
