@@ -27,7 +27,6 @@
 mod baseline;
 mod bernoulli;
 mod categorical;
-mod classes;
 mod conjugate;
 #[cfg(test)]
 mod conjugate_tests;
@@ -40,6 +39,7 @@ mod network;
 mod normal;
 mod poisson;
 mod predicted;
+mod probit;
 mod regression;
 mod saved;
 mod score;
@@ -57,7 +57,7 @@ pub fn models() -> &'static [&'static dyn Model] {
         &regression::Regression,
         &regression::LinearRegression,
         &logistic::Logistic,
-        &classes::Probit,
+        &probit::Probit,
         &mixture::Mixtures,
         &network::Networks,
         &baseline::VariationalNetworks,

@@ -26,7 +26,7 @@ impl Model for Logistic {
         &[Target::TwoClasses]
     }
     fn settings(&self) -> &'static [Setting] {
-        &crate::classes::SETTINGS
+        &crate::probit::SETTINGS
     }
     fn plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError> {
         let [prior_variance] = settle(self, facts)?;

@@ -2,6 +2,7 @@
 
 use reticent::budget::{Adjacency, Cost, Ledger, Privacy};
 use reticent::engine::{Average, Coordinates, Damping, Phase, Sep, SepPlan, SiteModel};
+use reticent::family::Gamma;
 use reticent::model::network::{Network, NetworkPosterior, OutputNoise, Start};
 use reticent::model::regression::{RegressionPlan, RegressionPosterior};
 use reticent::receipt::Receipt;
@@ -47,7 +48,7 @@ impl Model for Networks {
         let (hidden, passes) = (if few { PRIVATE_UNITS } else { hidden as usize }, passes as usize);
         if let Some(privacy) = privacy {
             if classes {
-                return Ok(Box::new(ClassPlan::new(facts, hidden, privacy)?));
+                return Ok(Box::new(ClassPlan::new(facts, vec![hidden], privacy)?));
             }
             let plan = RegressionPlan::network(facts.inputs(), &[hidden], facts.records, privacy)?;
             return Ok(Box::new(plan));
@@ -145,11 +146,14 @@ impl Planned for Passes {
 
 /// DP-SEP for two classes: all records in every release, in centred coordinates, and an average of the second half.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct ClassPlan {
-    inputs: usize,
-    hidden: usize,
+pub(crate) struct ClassPlan {
+    pub(crate) inputs: usize,
+    /// Units of hidden layers; none is probit regression.
+    hidden: Vec<usize>,
     /// Of the public draw of the weights to start from.
     seed: u64,
+    /// Of each weight, for inputs between -1 and 1; if none is given, what is usual for networks.
+    pub(crate) prior_variance: Option<f64>,
     /// What holds weights at first.
     start_precision: f64,
     /// What the precision of a weight is at least, over the prior's: noise in precisions may not let weights loose.
@@ -163,18 +167,34 @@ const PRIVATE_UNITS: usize = 10;
 const CLASSES: (u64, f64, f64) = (60, 1.0, 0.1);
 
 impl ClassPlan {
-    fn new(facts: &Facts, hidden: usize, privacy: &Privacy) -> Result<Self, ModelError> {
+    pub(crate) fn new(facts: &Facts, hidden: Vec<usize>, privacy: &Privacy) -> Result<Self, ModelError> {
         let (steps, clip, share) = CLASSES;
         let falling = |t: u64| 1.0 / (1.0 / share + t.saturating_sub(steps / 2) as f64);
         let damping = Damping::Planned((0..steps).map(falling).collect());
         let why = format!("{steps} releases of all records, of which the second half is averaged");
         let sep =
             SepPlan { why: vec![why], ..SepPlan::of_steps(steps, clip, damping, facts.records, privacy)? };
-        Ok(Self { inputs: facts.inputs(), hidden, seed: 1, start_precision: 10.0, floor: 30.0, sep })
+        Ok(Self {
+            inputs: facts.inputs(),
+            hidden,
+            seed: 1,
+            prior_variance: None,
+            start_precision: 10.0,
+            floor: 30.0,
+            sep,
+        })
     }
 
     fn model(&self) -> Result<Network, ModelError> {
-        Ok(Network::new(&[self.inputs, self.hidden], OutputNoise::Probit)?.with_floor(self.floor)?)
+        let sizes: Vec<usize> = std::iter::once(self.inputs).chain(self.hidden.iter().copied()).collect();
+        let network = Network::new(&sizes, OutputNoise::Probit)?;
+        let network = match self.prior_variance {
+            // A network divides sums by the root of their number of terms.
+            Some(variance) => network
+                .with_weight_prior(Gamma { shape: 6.0, rate: 5.0 * variance * (self.inputs + 1) as f64 })?,
+            None => network,
+        };
+        Ok(network.with_floor(self.floor)?)
     }
 }
 
@@ -247,7 +267,7 @@ mod tests {
         let values = (0..20_000).flat_map(|n| [point(n), class(point(n))]).collect();
         let privacy = Privacy::new(1.0, 1e-6, Adjacency::AddRemove).unwrap();
         let facts = Facts::new(vec![1], Target::TwoClasses, 20_000);
-        let mut plan = ClassPlan::new(&facts, PRIVATE_UNITS, &privacy).unwrap();
+        let mut plan = ClassPlan::new(&facts, vec![PRIVATE_UNITS], &privacy).unwrap();
         plan.sep.noise_multiplier *= noise;
         let (records, source) = (Records::new(values, 2).unwrap(), NoiseSource::from_os().unwrap());
         let (fitted, _) = plan.fit(records, source, Some(&privacy), Box::new(Unlimited)).unwrap();

@@ -31,8 +31,8 @@ impl Shrinkage {
     pub(super) fn update(&mut self, squares: &[f64]) {
         let (cells, units) = (squares.len(), self.unit.len());
         let outputs = cells / units;
-        for i in 0..cells {
-            let (a, b) = (2.0 * self.rate[i], squares[i].max(1e-12));
+        for (i, square) in squares.iter().enumerate() {
+            let (a, b) = (2.0 * self.rate[i], square.max(1e-12));
             let ratio = bessel_ratio((a * b).sqrt());
             self.precision[i] = ((a / b).sqrt() * ratio).min(1e6);
             let variance = (b / a).sqrt() * ratio;

@@ -4,16 +4,17 @@ use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
 use reticent::budget::{Adjacency, Cost, Ledger, Privacy};
-use reticent::engine::{Average, Block, Coordinates, Damping, Phase, SepPlan, Simulate, SiteModel, ep, sep};
+use reticent::engine::{Average, Block, Coordinates, Damping, Phase, SepPlan, Simulate, SiteModel, sep};
 use reticent::family::Covariance;
 use reticent::model::linear::{Linear, LinearCavity, LinearPosterior, Response};
+use reticent::model::network::NetworkPosterior;
 use reticent::receipt::Receipt;
-use reticent::wall::{Geometry, NoiseSource, Plan, PlanError, Records, Sampler, Sums, Wall, WallError};
-use reticent_accounting::gaussian;
+use reticent::wall::{Geometry, NoiseSource, Plan, Records, Sampler, Sums, Wall, WallError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::model::{parse, settle};
+use crate::network::ClassPlan;
 use crate::{
     Facts, Fitted, Model, ModelError, Outline, Planned, Predicted, Release, Saved, Setting, Target, Variances,
 };
@@ -24,10 +25,6 @@ pub(crate) struct Probit;
 const FEW: usize = 8;
 /// Steps without privacy.
 const STEPS: u64 = 50;
-/// Steps with independent weights: they need more, and without privacy these are free.
-const CAUTIOUS: (u64, u64) = (60, 300);
-/// Simulated data sets behind a plan, and records in each.
-const SIMULATED: (u64, usize) = (4, 1000);
 
 pub(crate) const SETTINGS: [Setting; 1] = [Setting {
     name: "prior-variance",
@@ -53,145 +50,62 @@ impl Model for Probit {
         &SETTINGS
     }
     fn plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError> {
-        plan(self, Response::Probit, facts, privacy)
+        let [prior_variance] = settle(self, facts)?;
+        let (inputs, records) = (facts.inputs(), facts.records);
+        let sep = match privacy {
+            Some(privacy) if inputs > FEW => {
+                return Ok(Box::new(ClassPlan::new(facts, Vec::new(), privacy)?));
+            }
+            Some(privacy) => {
+                let model = linear(inputs, prior_variance)?;
+                let rows = EncodedRows { model, columns: facts.columns.clone() };
+                Some(SepPlan::new(&rows, records, privacy, Coordinates::Centred)?)
+            }
+            None => None,
+        };
+        Ok(Box::new(ProbitPlan { inputs, prior_variance, sep, records }))
     }
     fn read_plan(&self, facts: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
-        read_plan(self, facts, plan)
+        settle::<1>(self, facts)?;
+        let (inputs, plan): (_, Box<dyn Planned>) = if plan.get("hidden").is_some() {
+            let plan: ClassPlan = parse(self.name(), plan)?;
+            (plan.inputs, Box::new(plan))
+        } else {
+            let plan: ProbitPlan = parse(self.name(), plan)?;
+            (plan.inputs, Box::new(plan))
+        };
+        if inputs != facts.inputs() {
+            let why = format!("it has {inputs} inputs, and the schema {}", facts.inputs());
+            return Err(ModelError::Plan { model: self.name(), why });
+        }
+        Ok(plan)
     }
     fn load(&self, saved: &Saved) -> Result<Box<dyn Fitted>, ModelError> {
+        if let Ok(posterior) = saved.restore::<NetworkPosterior>(self.name()) {
+            return Ok(Box::new(posterior));
+        }
         Ok(Box::new(saved.restore::<LinearPosterior>(self.name())?))
     }
 }
 
 /// A plan with the model that it is for.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct ClassesPlan {
+struct ProbitPlan {
     inputs: usize,
-    columns: usize,
     prior_variance: f64,
-    covariance: Covariance,
-    response: Response,
     /// None for a fit without privacy.
     sep: Option<SepPlan>,
     records: usize,
 }
 
-fn plan(
-    model: &dyn Model,
-    response: Response,
-    facts: &Facts,
-    privacy: Option<&Privacy>,
-) -> Result<Box<dyn Planned>, ModelError> {
-    let [prior_variance] = settle(model, facts)?;
-    let inputs = facts.inputs();
-    let covariance = if inputs <= FEW { Covariance::Full } else { Covariance::Diagonal };
-    let linear = Linear::new(inputs, prior_variance, covariance, response)?;
-    let sep = match privacy {
-        Some(privacy) => {
-            let rows = EncodedRows { model: linear, columns: facts.columns.clone() };
-            Some(if covariance == Covariance::Full {
-                SepPlan::new(&rows, facts.records, privacy, Coordinates::Centred)?
-            } else {
-                cautious_plan(&rows, facts, privacy)?
-            })
-        }
-        None => None,
-    };
-    let (columns, records) = (facts.columns.len(), facts.records);
-    Ok(Box::new(ClassesPlan { inputs, columns, prior_variance, covariance, response, sep, records }))
+fn linear(inputs: usize, prior_variance: f64) -> Result<Linear, ModelError> {
+    Ok(Linear::new(inputs, prior_variance, Covariance::Full, Response::Probit)?)
 }
 
-/// A plan for independent weights.
-///
-/// A step moves all weights at once, each as if the others stood still, so it overshoots by up to the number of inputs that are
-/// not 0 in a record: at most one for each column, and the bias. Shares of the reciprocal of that cannot, as the largest
-/// eigenvalue of the Hessian over its diagonal is at most that number. Once near the solution, shares fall and
-/// average the noise.
-fn cautious_plan(rows: &EncodedRows, facts: &Facts, privacy: &Privacy) -> Result<SepPlan, ModelError> {
-    let width = rows.record_width();
-    let (mut norms, mut learnt) = (Vec::new(), 0.0);
-    for seed in 0..SIMULATED.0 {
-        let values = rows.simulate(SIMULATED.1, seed);
-        let natural = ep(rows, &values, width, 3, 0.7);
-        let mut cavity = LinearCavity::default();
-        rows.condition(&natural, &mut cavity);
-        let mut likelihood: Vec<f64> = natural.iter().zip(rows.prior()).map(|(q, p)| q - p).collect();
-        rows.centre(&cavity, &mut likelihood);
-        learnt += norm(&likelihood) * facts.records as f64 / (SIMULATED.0 as f64 * SIMULATED.1 as f64);
-        let mut out = vec![0.0; rows.width()];
-        for record in values.chunks_exact(width) {
-            out.fill(0.0);
-            rows.site(&cavity, record, &mut out);
-            rows.centre(&cavity, &mut out);
-            norms.push(norm(&out));
-        }
-    }
-    norms.retain(|norm| norm.is_finite());
-    norms.sort_by(f64::total_cmp);
-    let clip = norms.get(norms.len() / 2).copied().unwrap_or(1.0).max(1e-6);
-    // The single release that costs as much, of which the noise of an average of all steps has about the deviation.
-    let kept = if privacy.epsilon() < 25.0 { 2e-4 } else { 0.6 };
-    let single = gaussian::noise_multiplier(privacy.epsilon(), privacy.delta() * (1.0 - kept))
-        .map_err(|error| WallError::from(PlanError::from(error)))?;
-    let ends = if privacy.adjacency() == Adjacency::ReplaceOne { 2.0 } else { 1.0 };
-    let steps = CAUTIOUS.0;
-    Ok(SepPlan {
-        records: facts.records,
-        adjacency: privacy.adjacency(),
-        batch: None,
-        steps,
-        coordinates: Coordinates::Centred,
-        clip,
-        damping: cautious(facts.columns.len(), steps),
-        noise_multiplier: single * (steps as f64).sqrt() * (1.0 + 1e-6),
-        expected_noise: single * ends * clip,
-        expected_norm: learnt,
-        why: vec![
-            format!("clip {clip:.3}: half of the sites of simulated records are shorter"),
-            format!(
-                "{steps} releases of all records: the first half goes {:.0} % of the way each, the second averages",
-                100.0 / (facts.columns.len() + 1) as f64
-            ),
-        ],
-    })
-}
-
-/// Shares for so many columns: constant for half of the steps, and then falling as those of an average do.
-fn cautious(columns: usize, steps: u64) -> Damping {
-    let most = columns as f64 + 1.0;
-    Damping::Planned((0..steps).map(|t| 1.0 / (most + t.saturating_sub(steps / 2) as f64)).collect())
-}
-
-fn norm(x: &[f64]) -> f64 {
-    x.iter().map(|x| x * x).sum::<f64>().sqrt()
-}
-
-fn read_plan(model: &dyn Model, facts: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
-    settle::<1>(model, facts)?;
-    let plan: ClassesPlan = parse(model.name(), plan)?;
-    if plan.inputs != facts.inputs() {
-        let why = format!("it has {} inputs, and the schema {}", plan.inputs, facts.inputs());
-        return Err(ModelError::Plan { model: model.name(), why });
-    }
-    Ok(Box::new(plan))
-}
-
-impl ClassesPlan {
-    fn model(&self) -> Result<Linear, ModelError> {
-        Ok(Linear::new(self.inputs, self.prior_variance, self.covariance, self.response)?)
-    }
-
+impl ProbitPlan {
     fn width(&self) -> usize {
         let d = self.inputs + 1;
-        d + if self.covariance == Covariance::Full { d * (d + 1) / 2 } else { d }
-    }
-
-    /// Steps without privacy, and how far they go.
-    fn steps(&self) -> (u64, Damping) {
-        match self.covariance {
-            Covariance::Full => (STEPS, Damping::Harmonic),
-            _ => (CAUTIOUS.1, cautious(self.columns, CAUTIOUS.1)),
-        }
+        d + d * (d + 1) / 2
     }
 
     /// What is released without privacy.
@@ -203,13 +117,13 @@ impl ClassesPlan {
             geometry: Geometry::Ball { radius: 1.0 },
             sampler: Sampler::Full,
             noise_multiplier: 1.0,
-            steps: self.steps().0,
+            steps: STEPS,
         })?;
         Ok((plan, sums))
     }
 }
 
-impl Planned for ClassesPlan {
+impl Planned for ProbitPlan {
     fn to_json(&self) -> Value {
         serde_json::to_value(self).expect("a plan is numbers and texts")
     }
@@ -229,28 +143,14 @@ impl Planned for ClassesPlan {
             ("standard deviation of the noise in each natural parameter".into(), plan.expected_noise),
             ("norm of what simulated records of this number say".into(), plan.expected_norm),
         ];
-        let mut why = plan.why.clone();
-        if self.covariance == Covariance::Diagonal {
-            why.push(format!("weights are taken to be independent, as there are more than {FEW} inputs"));
-        }
-        Outline { releases: vec![release], expected, why }
+        Outline { releases: vec![release], expected, why: plan.why.clone() }
     }
 
     fn price(&self, privacy: &Privacy) -> Result<Cost, ModelError> {
         let Some(sep) = &self.sep else {
-            return Err(ModelError::Plan { model: "linear", why: "it is for a fit without privacy".into() });
+            return Err(ModelError::Plan { model: "probit", why: "it is for a fit without privacy".into() });
         };
-        let mut plan = Plan::new(sep.records, sep.adjacency);
-        plan.sums(Sums {
-            what: "clipped sites".into(),
-            width: self.width(),
-            geometry: Geometry::Ball { radius: sep.clip },
-            sampler: sep.batch.map_or(Sampler::Full, |batch| Sampler::Fixed { batch }),
-            noise_multiplier: sep.noise_multiplier,
-            steps: sep.steps,
-        })
-        .map_err(WallError::from)?;
-        Ok(plan.price(privacy.delta()).map_err(WallError::from)?)
+        Ok(sep.price(self.width(), privacy)?)
     }
 
     fn fit(
@@ -260,21 +160,21 @@ impl Planned for ClassesPlan {
         privacy: Option<&Privacy>,
         ledger: Box<dyn Ledger>,
     ) -> Result<(Box<dyn Fitted>, Receipt), ModelError> {
-        let model = self.model()?;
+        let model = linear(self.inputs, self.prior_variance)?;
         let start = vec![0.0; model.width()];
         let (fit, receipt) = match (privacy, &self.sep) {
             (Some(privacy), Some(plan)) => plan.fit(&model, &start, records, source, privacy, ledger)?,
             (Some(_), None) => {
                 return Err(ModelError::Plan {
-                    model: "linear",
+                    model: "probit",
                     why: "it is for a fit without privacy".into(),
                 });
             }
             (None, _) => {
                 let (plan, sums) = self.without_noise()?;
                 let mut wall = Wall::without_privacy(records, source, plan, ledger)?;
-                let (coordinates, (steps, damping)) = (Coordinates::Centred, self.steps());
-                let phase = Phase { sums, steps, coordinates, damping, clip: None };
+                let (coordinates, damping) = (Coordinates::Centred, Damping::Harmonic);
+                let phase = Phase { sums, steps: STEPS, coordinates, damping, clip: None };
                 let fit = sep(&model, &mut wall, self.records, &start, &[phase], Average::Last)?;
                 let receipt = wall.finish(fit.projections)?;
                 (fit, receipt)
@@ -357,14 +257,7 @@ impl Simulate for EncodedRows {
                 first += levels;
             }
             let score: f64 = row.iter().zip(&weights).map(|(x, w)| x * w).sum::<f64>() + weights[first];
-            let noise = match self.model.response() {
-                Response::Logistic => {
-                    let u: f64 = rng.random_range(f64::EPSILON..1.0);
-                    (u / (1.0 - u)).ln()
-                }
-                _ => standard(&mut rng),
-            };
-            row[first] = (score + noise).signum();
+            row[first] = (score + standard(&mut rng)).signum();
         }
         values
     }
