@@ -18,8 +18,24 @@ use crate::{
     Facts, Fitted, Model, ModelError, Outline, Planned, Predicted, Release, Saved, Setting, Target, Variances,
 };
 
-pub(crate) struct Logistic;
-pub(crate) struct Probit;
+/// A regression of this response.
+pub(crate) struct Classes {
+    name: &'static str,
+    about: &'static str,
+    response: Response,
+}
+
+pub(crate) static LOGISTIC: Classes = Classes {
+    name: "logistic",
+    about: "one of two classes, by the logistic function of a weighted sum of the inputs",
+    response: Response::Logistic,
+};
+
+pub(crate) static PROBIT: Classes = Classes {
+    name: "probit",
+    about: "one of two classes, by the normal distribution function of a weighted sum of the inputs",
+    response: Response::Probit,
+};
 
 /// More inputs than this, and weights are taken to be independent: the noise in a full precision would be too much.
 const FEW: usize = 8;
@@ -37,12 +53,12 @@ const SETTINGS: [Setting; 1] = [Setting {
     whole: false,
 }];
 
-impl Model for Logistic {
+impl Model for Classes {
     fn name(&self) -> &'static str {
-        "logistic"
+        self.name
     }
     fn about(&self) -> &'static str {
-        "one of two classes, by the logistic function of a weighted sum of the inputs"
+        self.about
     }
     fn family(&self) -> &'static str {
         "gaussian"
@@ -54,40 +70,13 @@ impl Model for Logistic {
         &SETTINGS
     }
     fn plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError> {
-        plan(self, Response::Logistic, facts, privacy)
+        plan(self, self.response, facts, privacy)
     }
     fn read_plan(&self, facts: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
         read_plan(self, facts, plan)
     }
     fn load(&self, saved: &Saved) -> Result<Box<dyn Fitted>, ModelError> {
-        Ok(Box::new(saved.restore::<LinearPosterior>(self.name())?))
-    }
-}
-
-impl Model for Probit {
-    fn name(&self) -> &'static str {
-        "probit"
-    }
-    fn about(&self) -> &'static str {
-        "one of two classes, by the normal distribution function of a weighted sum of the inputs"
-    }
-    fn family(&self) -> &'static str {
-        "gaussian"
-    }
-    fn targets(&self) -> &'static [Target] {
-        &[Target::TwoClasses]
-    }
-    fn settings(&self) -> &'static [Setting] {
-        &SETTINGS
-    }
-    fn plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError> {
-        plan(self, Response::Probit, facts, privacy)
-    }
-    fn read_plan(&self, facts: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
-        read_plan(self, facts, plan)
-    }
-    fn load(&self, saved: &Saved) -> Result<Box<dyn Fitted>, ModelError> {
-        Ok(Box::new(saved.restore::<LinearPosterior>(self.name())?))
+        Ok(Box::new(saved.restore::<LinearPosterior>(self.name)?))
     }
 }
 

@@ -44,10 +44,10 @@ pub use score::{Calibration, QUANTILES, Score, Scorer};
 #[must_use]
 pub fn models() -> [&'static dyn Model; 6] {
     [
-        &regression::Regression,
-        &regression::LinearRegression,
-        &classes::Logistic,
-        &classes::Probit,
+        &regression::REGRESSION,
+        &regression::LINEAR,
+        &classes::LOGISTIC,
+        &classes::PROBIT,
         &mixture::Mixtures,
         &network::Networks,
     ]
