@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use reticent::wall::Records;
 use reticent_models::{Facts, ModelError, Target};
-use reticent_tables::{Kind, ModelFileError, Scale, Schema, SchemaError, Source, TableError};
+use reticent_tables::{Kind, ModelFileError, Rows, Scale, Schema, SchemaError, Source, TableError};
 
 use crate::output::Failure;
 
@@ -37,6 +38,19 @@ pub(crate) fn schema(file: &Path) -> Result<Schema, Failure> {
 pub(crate) fn without_bounds(schema: &Schema) -> Option<&str> {
     let moments = |kind: &Kind| matches!(kind, Kind::Numeric { scale: Scale::Moments { .. }, .. });
     schema.columns().find(|column| moments(column.kind())).map(|column| column.name())
+}
+
+/// Numbers of encoded records that are kept in memory, 64 MB; more of them are read again for each release.
+pub(crate) const KEPT: usize = 1 << 23;
+
+/// Encoded rows as the wall wants them.
+pub(crate) fn records(rows: Rows) -> Result<Records, Failure> {
+    let (count, width) = (rows.count(), rows.width());
+    let records = match rows {
+        Rows::Kept(table) => Records::new(table.into_values(), width),
+        Rows::Streamed(stream) => Records::streamed(count, width, Box::new(move |each| stream.pass(each))),
+    };
+    Ok(records.map_err(ModelError::from)?)
 }
 
 /// The names of files in a sentence.

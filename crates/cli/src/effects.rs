@@ -104,7 +104,7 @@ fn number(scale: Scale, k: usize) -> (f64, String, Vec<f64>) {
     let (at, encoded) = match scale {
         Scale::Bounds { low, high } => (low + (high - low) * share, 2.0 * share - 1.0),
         Scale::Moments { mean, sd } => (mean + sd * (4.0 * share - 2.0), 4.0 * share - 2.0),
-        Scale::Private => (share, 2.0 * share - 1.0),
+        Scale::Private { .. } => (share, 2.0 * share - 1.0),
     };
     (at, format!("{at:.4}"), vec![encoded])
 }

@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 
 use reticent::budget::{Adjacency, Ledger, Privacy, Unlimited};
 use reticent::receipt::Receipt;
-use reticent::wall::{NoiseSource, Records};
-use reticent_ledger::Run;
+use reticent::wall::NoiseSource;
 use reticent_models::{Facts, Fitted, Model, Planned, Score, model};
-use reticent_tables::{Encoder, Schema, Source};
+use reticent_tables::{Encoder, Rows, Schema, Source};
 use serde_json::{Value, json};
 
+use crate::bounds::{self, Purchase};
+use crate::checkpoint::{self, Checkpoint};
 use crate::event::Neighbours;
 use crate::opened::{Opened, score};
 use crate::output::{self, Failure};
@@ -30,7 +31,11 @@ Models:
 Under replace-one adjacency the number of records is public and read from the file. Under add-remove
 it is not, and --records says about how many there are: a public guess.
 
-Ctrl-C stops between two releases. A private run that was stopped stays charged, and cannot be resumed.
+Bounds that the schema leaves private (`bounds = \"private\", within = [0, 1e9]`) are bought first, with a share
+of the budget. Records that do not fit in 64 MB are read again for each release: the files must not change.
+
+Ctrl-C stops between two releases. A private run that was stopped stays charged, and leaves a checkpoint
+beside --out: the same command with --resume goes on from there, once, at no further cost.
 
 Example:
   reticent fit regression --data people.csv --schema schema.toml --epsilon 1 --delta 1e-5 --out model.reticent"
@@ -88,6 +93,12 @@ pub(crate) struct Args {
     /// Whether the posterior of a model from noisy sums knows the noise: short for --set posterior=1 or 2.
     #[arg(long, value_enum)]
     pub(crate) posterior: Option<Posterior>,
+    /// The share of the budget for bounds that the schema leaves private.
+    #[arg(long, value_name = "SHARE", default_value_t = bounds::SHARE, allow_negative_numbers = true)]
+    pub(crate) bounds_share: f64,
+    /// Go on with the run that was stopped.
+    #[arg(long, conflicts_with = "no_privacy")]
+    pub(crate) resume: bool,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -112,29 +123,39 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     let source = Source::open(&args.data)?;
     let tests = args.test.as_ref().map(Source::open).transpose()?;
     // What could fail should fail before anything is spent.
+    let known = if schema.bounds_to_buy().next().is_some() { schema.unscaled() } else { schema.clone() };
+    let encoder = Encoder::new(&known)?;
     if let Some(tests) = &tests {
-        let encoder = Encoder::new(&schema)?;
         let mut batches = encoder.stream(tests);
         while batches.next_batch()?.is_some() {}
     }
     check_writable(&args.out)?;
-    let table = Encoder::new(&schema)?.read(&source)?;
-    let (width, rows) = (table.width(), table.rows().len());
-    let mut facts = data::facts(&schema, records(args, &source, rows)?);
+    let rows = encoder.rows(&source, data::KEPT)?;
+    let mut facts = data::facts(&schema, records(args, &source, rows.count())?);
     facts.settings = settings(&args.set)?;
     if let Some(posterior) = args.posterior {
         let number = if posterior == Posterior::NoiseAware { 1.0 } else { 2.0 };
         facts.settings.insert("posterior".to_owned(), number);
     }
-    let planned = planned(args.plan.as_deref(), model, &mut facts, privacy.as_ref())?;
-    let records = Records::new(table.into_values(), width).map_err(reticent_models::ModelError::from)?;
-    let (fitted, mut receipt) = fitted(args, planned.as_ref(), records, privacy.as_ref())?;
+    let purchase = Purchase::new(&schema, facts.records, privacy.as_ref(), args.bounds_share)?;
+    let planned = planned(args, model, &mut facts, privacy.as_ref(), purchase.as_ref())?;
+    let plan = plan_file(model, &facts, planned.as_ref());
+
+    let of = whole_run(args, &plan)?;
+    let watched = watched(args, &of)?;
+    let run = Run { planned: planned.as_ref(), facts: &facts, privacy: privacy.as_ref(), purchase };
+    let (schema, fitted, mut receipt) = run
+        .fit(schema, &source, rows, &watched)
+        .map_err(|failure| if watched::was_stopped() { stopped(args, &of, &watched) } else { failure })?;
     receipt.assumptions.extend(schema.assumptions());
     let score = tests.as_ref().map(|tests| score(fitted.as_ref(), &schema, tests)).transpose()?;
     let card = card(args, model, &schema, privacy.as_ref(), score.as_ref());
     let receipt_json = serde_json::to_value(&receipt).expect("a receipt is numbers and texts");
-    let plan = plan_file(model, &facts, planned.as_ref());
     Opened::write(model, fitted.as_ref(), &schema, plan, receipt_json.clone(), card, &args.out)?;
+    if args.resume {
+        // If it is left, it is of a run that is over.
+        let _ = std::fs::remove_file(checkpoint::beside(&args.out));
+    }
     Ok(match (args.quiet, args.json) {
         (true, _) => String::new(),
         (false, true) => {
@@ -220,16 +241,20 @@ pub(crate) fn settings(given: &[String]) -> Result<BTreeMap<String, f64>, Failur
 
 /// The plan of a file, or a new one. Settings of the file hold.
 fn planned(
-    file: Option<&Path>,
+    args: &Args,
     model: &dyn Model,
     facts: &mut Facts,
     privacy: Option<&Privacy>,
+    purchase: Option<&Purchase>,
 ) -> Result<Box<dyn Planned>, Failure> {
-    let Some(file) = file else {
+    let Some(file) = &args.plan else {
         if let Some(privacy) = privacy {
             privacy.check(facts.records, privacy.adjacency())?;
         }
-        return Ok(model.plan(facts, privacy)?);
+        return match (purchase, privacy) {
+            (Some(purchase), Some(privacy)) => purchase.plan_fit(model, facts, privacy, args.bounds_share),
+            _ => Ok(model.plan(facts, privacy)?),
+        };
     };
     let wrong = |why: &str| {
         let hint = format!("`reticent plan {} --json` prints one", model.name());
@@ -257,12 +282,29 @@ pub(crate) fn plan_file(model: &dyn Model, facts: &Facts, planned: &dyn Planned)
     })
 }
 
-fn fitted(
-    args: &Args,
-    planned: &dyn Planned,
-    records: Records,
-    privacy: Option<&Privacy>,
-) -> Result<(Box<dyn Fitted>, Receipt), Failure> {
+/// What is fitted to what, how: a run that goes on must be the same.
+fn whole_run(args: &Args, plan: &Value) -> Result<Value, Failure> {
+    Ok(json!({
+        "data": args.data.display().to_string(),
+        "schema": ledger::schema_fingerprint(&args.schema)?,
+        "asked": [args.epsilon, args.delta],
+        "adjacency": args.adjacency.adjacency().to_string(),
+        "bounds_share": args.bounds_share,
+        "data_set": args.data_set,
+        "plan": plan,
+    }))
+}
+
+/// The ledger of the run, which goes on from its checkpoint if it should.
+fn watched(args: &Args, of: &Value) -> Result<Watched, Failure> {
+    let file = checkpoint::beside(&args.out);
+    if !args.resume && !args.no_privacy && file.exists() {
+        let message = format!("{}: a run with this --out was stopped", file.display());
+        let hint = "go on with --resume, choose another --out, or delete the checkpoint to give that run up";
+        return Err(Failure::failed(message, Some(hint.to_owned())));
+    }
+    let checkpoint = args.resume.then(|| Checkpoint::read(&file, of)).transpose()?;
+    let (releases, before) = checkpoint.map_or_else(Default::default, |read| (read.releases, read.run));
     let inner: Box<dyn Ledger> = match (&args.ledger, &args.data_set) {
         (Some(file), Some(data_set)) => {
             let opened = reticent_ledger::Ledger::open(file)?;
@@ -271,25 +313,74 @@ fn fitted(
                 ledger::NO_SCHEMA => recorded,
                 _ => ledger::schema_fingerprint(&args.schema)?,
             };
-            Box::new(Run::new(opened, data_set, &fingerprint, &format!("fit {}", args.model)))
+            if args.resume && before.is_none() {
+                let hint = "leave the ledger out, as before, or start anew";
+                return Err(Failure::usage("the run that was stopped was not charged to a ledger", hint));
+            }
+            let run =
+                reticent_ledger::Run::new(opened, data_set, &fingerprint, &format!("fit {}", args.model));
+            Box::new(match before {
+                Some((id, secret)) => run.resuming(id, secret),
+                None => run,
+            })
+        }
+        _ if before.is_some() => {
+            let hint = "give the same --ledger and --data-set";
+            return Err(Failure::usage("the run that was stopped is charged to a ledger", hint));
         }
         _ => Box::new(Unlimited),
     };
     watched::listen();
-    let watched = Box::new(Watched::new(inner, args.quiet));
-    let noise = NoiseSource::from_os().map_err(|error| Failure::failed(error.to_string(), None))?;
-    planned.fit(records, noise, privacy, watched).map_err(|error| {
-        if watched::was_stopped() {
-            let kept = match (privacy, &args.ledger) {
-                (None, _) => "nothing was charged",
-                (Some(_), Some(_)) => "what was reserved stays charged in the ledger",
-                (Some(_), None) => "what has been released stays spent",
-            };
-            let message = format!("stopped; no model was written, and {kept}");
-            return Failure::failed(message, Some("a stopped run cannot be resumed: start anew".to_owned()));
+    Ok(Watched::new(inner, releases, args.quiet))
+}
+
+/// What a run needs beside the records.
+struct Run<'a> {
+    planned: &'a dyn Planned,
+    facts: &'a Facts,
+    privacy: Option<&'a Privacy>,
+    purchase: Option<Purchase>,
+}
+
+impl Run<'_> {
+    /// Buys bounds if there are any to buy, and fits. The schema has them.
+    fn fit(
+        &self,
+        mut schema: Schema,
+        source: &Source,
+        mut rows: Rows,
+        watched: &Watched,
+    ) -> Result<(Schema, Box<dyn Fitted>, Receipt), Failure> {
+        if let (Some(purchase), Some(privacy)) = (&self.purchase, self.privacy) {
+            drop(rows);
+            watched.first_of_two(purchase.together(self.planned, self.facts, privacy)?);
+            schema = purchase.buy(&schema, source, privacy, watched)?;
+            rows = Encoder::new(&schema)?.rows(source, data::KEPT)?;
         }
-        Failure::from(error)
-    })
+        let noise = NoiseSource::from_os().map_err(|error| Failure::failed(error.to_string(), None))?;
+        let records = data::records(rows)?;
+        let (fitted, receipt) = self.planned.fit(records, noise, self.privacy, Box::new(watched.clone()))?;
+        Ok((schema, fitted, receipt))
+    }
+}
+
+/// Leaves a checkpoint, and says what has become of the run.
+fn stopped(args: &Args, of: &Value, watched: &Watched) -> Failure {
+    let kept = match (args.no_privacy, &args.ledger) {
+        (true, _) => "nothing was charged",
+        (false, Some(_)) => "what was reserved stays charged in the ledger",
+        (false, None) => "what has been released stays spent",
+    };
+    let message = format!("stopped; no model was written, and {kept}");
+    let file = checkpoint::beside(&args.out);
+    let hint = match watched.set_aside() {
+        None => "start anew".to_owned(),
+        Some((releases, run)) => match Checkpoint::new(of, releases, run).write(&file) {
+            Ok(()) => format!("the same command with --resume goes on from {}, once", file.display()),
+            Err(failure) => return failure,
+        },
+    };
+    Failure::failed(message, Some(hint))
 }
 
 /// What the file says for people.

@@ -3,7 +3,9 @@
 //! Standard output is data, standard error is for people; 0 is success, 1 a failure, 2 bad usage.
 
 mod account;
+mod bounds;
 mod calibrate;
+mod checkpoint;
 mod data;
 mod demo;
 mod effects;

@@ -61,6 +61,11 @@ impl Reservation {
         self.id
     }
 
+    /// What [`Ledger::resume`] wants to see. Whoever has it can settle the run.
+    pub(crate) fn token(&self) -> &str {
+        &self.token
+    }
+
     /// The data set it is charged to.
     pub fn data_set(&self) -> &str {
         &self.data_set
@@ -175,6 +180,50 @@ impl Ledger {
                 params![reservation.id, now()],
             )?;
             Ok(())
+        })
+    }
+
+    /// Lets a run that was stopped after its start go on: the reservation again, with a new token. The old one is worth nothing
+    /// from then on.
+    ///
+    /// # Privacy
+    /// A stopped run is charged for all that it planned, so it may make what is left of its releases, once: two runs that went on
+    /// from the same point would make them twice. Of any number that try, one is let through, and only with the plan that
+    /// was reserved. Attacked by `a_stopped_run_goes_on_once_and_with_its_own_plan`.
+    ///
+    /// # Errors
+    /// [`UnknownReservation`](LedgerError::UnknownReservation) if the run went on before, or is not of this ledger, data set or plan;
+    /// [`WrongState`](LedgerError::WrongState) if it was not started, or is over.
+    pub fn resume(
+        &mut self,
+        data_set: &str,
+        id: i64,
+        token: &str,
+        plan_json: &str,
+    ) -> Result<Reservation, LedgerError> {
+        self.store.write(|transaction| {
+            let row = account::find_data_set(transaction, data_set)?;
+            let unknown = LedgerError::UnknownReservation { id };
+            let same: bool = transaction
+                .query_row(
+                    "SELECT data_set = ?2 AND plan = ?3 FROM charge WHERE id = ?1",
+                    params![id, row.key, plan_json],
+                    |row| row.get(0),
+                )
+                .optional()?
+                .unwrap_or(false);
+            if !same {
+                return Err(unknown.into());
+            }
+            let (token, data_set) = (token.to_owned(), data_set.to_owned());
+            let old = Reservation { id, token, data_set, reserved: Amount::new(0.0, 0.0) };
+            let reserved = find_own(transaction, &old, "resume", State::Started)?.at_least();
+            let token = transaction.query_row(
+                "UPDATE charge SET token = lower(hex(randomblob(16))), changed_at = ?2 WHERE id = ?1 RETURNING token",
+                params![id, now()],
+                |row| row.get(0),
+            )?;
+            Ok(Reservation { token, reserved, ..old })
         })
     }
 

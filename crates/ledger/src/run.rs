@@ -13,6 +13,10 @@ pub struct Run {
     schema_fingerprint: String,
     purpose: String,
     reservation: Option<Reservation>,
+    /// The number and token of a run that was stopped, and goes on with this.
+    stopped: Option<(i64, String)>,
+    plan_json: String,
+    started: bool,
 }
 
 impl Run {
@@ -20,7 +24,14 @@ impl Run {
     pub fn new(ledger: Ledger, data_set: &str, schema_fingerprint: &str, purpose: &str) -> Self {
         let [data_set, schema_fingerprint, purpose] =
             [data_set, schema_fingerprint, purpose].map(str::to_owned);
-        Self { ledger, data_set, schema_fingerprint, purpose, reservation: None }
+        let (reservation, stopped, plan_json, started) = (None, None, String::new(), false);
+        Self { ledger, data_set, schema_fingerprint, purpose, reservation, stopped, plan_json, started }
+    }
+
+    /// The same, going on with a run that was [set aside](budget::Ledger::set_aside). It is not charged again.
+    #[must_use]
+    pub fn resuming(self, id: i64, secret: String) -> Self {
+        Self { stopped: Some((id, secret)), ..self }
     }
 }
 
@@ -44,12 +55,16 @@ impl budget::Ledger for Run {
                 planned.guarantee
             )));
         };
+        self.plan_json = serde_json::to_string(planned).map_err(failed)?;
+        if let Some((id, _)) = &self.stopped {
+            return Ok(Ticket(id.to_string()));
+        }
         let request = Request {
             amount: amount(&cost),
             schema_fingerprint: self.schema_fingerprint.clone(),
             adjacency: cost.adjacency.to_string(),
             purpose: self.purpose.clone(),
-            plan_json: serde_json::to_string(planned).map_err(failed)?,
+            plan_json: self.plan_json.clone(),
         };
         let reservation = self.ledger.reserve(&self.data_set, &request).map_err(|error| match error {
             LedgerError::Refused(refusal) => budget::LedgerError::Refused(refusal.to_string()),
@@ -61,8 +76,29 @@ impl budget::Ledger for Run {
     }
 
     fn start(&mut self, _: &Ticket) -> Result<(), budget::LedgerError> {
-        let reservation = self.reservation.as_ref().ok_or_else(|| failed("nothing is reserved"))?;
-        self.ledger.start(reservation).map_err(failed)
+        if let Some((id, secret)) = self.stopped.take() {
+            let resumed = self.ledger.resume(&self.data_set, id, &secret, &self.plan_json);
+            let resumed = resumed.map_err(|error| match error {
+                LedgerError::UnknownReservation { .. } | LedgerError::WrongState { .. } => {
+                    budget::LedgerError::Refused(
+                        "a run that was stopped goes on once, with the plan it had\nhint: start anew"
+                            .to_owned(),
+                    )
+                }
+                other => failed(other),
+            })?;
+            self.reservation = Some(resumed);
+        } else {
+            let reservation = self.reservation.as_ref().ok_or_else(|| failed("nothing is reserved"))?;
+            self.ledger.start(reservation).map_err(failed)?;
+        }
+        self.started = true;
+        Ok(())
+    }
+
+    fn set_aside(&mut self) -> Option<(i64, String)> {
+        let reservation = self.reservation.as_ref().filter(|_| self.started)?;
+        Some((reservation.id(), reservation.token().to_owned()))
     }
 
     fn settle(&mut self, _: Ticket, spent: Spent<'_>) -> Result<(), budget::LedgerError> {

@@ -43,9 +43,11 @@ BEGIN SELECT RAISE(ABORT, 'a data set is never deleted'); END;
 CREATE TRIGGER charge_stays BEFORE DELETE ON charge
 BEGIN SELECT RAISE(ABORT, 'a charge is never deleted'); END;
 
+-- A run that goes on after it was stopped gets a new token, so that it can do so only once.
 CREATE TRIGGER charge_moves_forward BEFORE UPDATE ON charge
-WHEN NOT ((OLD.state = 'reserved' AND NEW.state IN ('started', 'cancelled'))
-        OR (OLD.state = 'started' AND NEW.state = 'settled'))
-    OR NEW.id <> OLD.id OR NEW.token <> OLD.token OR NEW.data_set <> OLD.data_set
+WHEN NOT ((OLD.state = 'reserved' AND NEW.state IN ('started', 'cancelled') AND NEW.token = OLD.token)
+        OR (OLD.state = 'started' AND NEW.state = 'settled' AND NEW.token = OLD.token)
+        OR (OLD.state = 'started' AND NEW.state = 'started' AND NEW.token <> OLD.token))
+    OR NEW.id <> OLD.id OR NEW.data_set <> OLD.data_set
     OR NEW.reserved_epsilon <> OLD.reserved_epsilon OR NEW.reserved_delta <> OLD.reserved_delta
 BEGIN SELECT RAISE(ABORT, 'a charge only moves forward'); END;

@@ -11,7 +11,7 @@ const SCHEMA: &str = include_str!("schema.sql");
 /// Marks a SQLite file as a ledger: "RTCL" in ASCII.
 const APPLICATION_ID: i64 = 0x5254_434c;
 /// Goes up when an older version could misread the file.
-const FORMAT: i64 = 1;
+const FORMAT: i64 = 2;
 /// Transactions take milliseconds, so a wait this long means that something is stuck.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(60);
 

@@ -53,22 +53,24 @@ pub use score::{Calibration, QUANTILES, Score, Scorer};
 /// All models, by name.
 #[must_use]
 pub fn models() -> &'static [&'static dyn Model] {
-    &[
-        &regression::Regression,
-        &regression::LinearRegression,
-        &logistic::Logistic,
-        &probit::Probit,
-        &mixture::Mixtures,
-        &network::Networks,
-        &baseline::VariationalNetworks,
-        &baseline::GradientNetworks,
-        &bernoulli::BetaBernoulli,
-        &categorical::DirichletCategorical,
-        &naive_bayes::NaiveBayes,
-        &normal::NormalColumns,
-        &poisson::PoissonCounts,
-    ]
+    MODELS
 }
+
+static MODELS: &[&dyn Model] = &[
+    &regression::REGRESSION,
+    &regression::LINEAR,
+    &logistic::Logistic,
+    &probit::Probit,
+    &mixture::Mixtures,
+    &network::Networks,
+    &baseline::VariationalNetworks,
+    &baseline::GradientNetworks,
+    &bernoulli::BetaBernoulli,
+    &categorical::DirichletCategorical,
+    &naive_bayes::NaiveBayes,
+    &normal::NormalColumns,
+    &poisson::PoissonCounts,
+];
 
 /// The model of this name.
 ///

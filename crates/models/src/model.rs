@@ -220,10 +220,28 @@ pub(crate) fn settle<const N: usize>(model: &dyn Model, facts: &Facts) -> Result
     Ok(values)
 }
 
+/// The largest whole number in a plan, and the largest where numbers are sizes of something that takes memory.
+const MOST: (u64, u64) = (1 << 40, 1 << 20);
+
+/// Whether all whole numbers are within reason: people edit plans, and a slip must not ask for all the memory there is.
+fn within_reason(value: &Value, most: u64) -> bool {
+    match value {
+        Value::Object(entries) => entries.iter().all(|(name, value)| {
+            let count = ["records", "steps", "seed"].contains(&name.as_str());
+            within_reason(value, if count { MOST.0 } else { MOST.1 })
+        }),
+        Value::Array(values) => values.iter().all(|value| within_reason(value, most)),
+        value => value.as_u64().is_none_or(|number| number <= most),
+    }
+}
+
 /// Reads a part of a plan.
 pub(crate) fn parse<T: serde::de::DeserializeOwned>(
     model: &'static str,
     plan: &Value,
 ) -> Result<T, ModelError> {
+    if !within_reason(plan, MOST.1) {
+        return Err(ModelError::Plan { model, why: "it has a number that is far too large".into() });
+    }
     T::deserialize(plan).map_err(|error| ModelError::Plan { model, why: error.to_string() })
 }

@@ -1,7 +1,9 @@
 //! Private regression, with and without features beside the linear part.
 
 use reticent::budget::{Cost, Ledger, Privacy};
-use reticent::model::regression::{RefinementPlan, RegressionPlan, RegressionPosterior, ResidualsPlan};
+use reticent::model::regression::{
+    RefinementPlan, RegressionError, RegressionPlan, RegressionPosterior, ResidualsPlan,
+};
 use reticent::receipt::Receipt;
 use reticent::wall::{NoiseSource, Records};
 use serde_json::Value;
@@ -12,15 +14,33 @@ use crate::{
     Facts, Fitted, Model, ModelError, Outline, Planned, Predicted, Release, Saved, Target, Variances,
 };
 
-pub(crate) struct Regression;
-pub(crate) struct LinearRegression;
+type Plan = fn(usize, usize, &Privacy) -> Result<RegressionPlan, RegressionError>;
+
+/// A regression, planned in this way from inputs and records.
+pub(crate) struct Regression {
+    name: &'static str,
+    about: &'static str,
+    plan: Plan,
+}
+
+pub(crate) static REGRESSION: Regression = Regression {
+    name: "regression",
+    about: "a number by a smooth function of the inputs: a linear part, and random features if there are records enough",
+    plan: RegressionPlan::new,
+};
+
+pub(crate) static LINEAR: Regression = Regression {
+    name: "linear",
+    about: "a number by a linear function of the inputs",
+    plan: RegressionPlan::linear,
+};
 
 impl Model for Regression {
     fn name(&self) -> &'static str {
-        "regression"
+        self.name
     }
     fn about(&self) -> &'static str {
-        "a number by a smooth function of the inputs: a linear part, and random features if there are records enough"
+        self.about
     }
     fn family(&self) -> &'static str {
         "gaussian"
@@ -30,40 +50,13 @@ impl Model for Regression {
     }
     fn plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError> {
         settle::<0>(self, facts)?;
-        let plan = RegressionPlan::new(facts.inputs(), facts.records, privacy.unwrap_or(&plenty()))?;
-        Ok(Box::new(plan))
+        Ok(Box::new((self.plan)(facts.inputs(), facts.records, privacy.unwrap_or(&plenty()))?))
     }
     fn read_plan(&self, facts: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
         read_plan(self, facts, plan)
     }
     fn load(&self, saved: &Saved) -> Result<Box<dyn Fitted>, ModelError> {
-        Ok(Box::new(saved.restore::<RegressionPosterior>(self.name())?))
-    }
-}
-
-impl Model for LinearRegression {
-    fn name(&self) -> &'static str {
-        "linear"
-    }
-    fn about(&self) -> &'static str {
-        "a number by a linear function of the inputs"
-    }
-    fn family(&self) -> &'static str {
-        "gaussian"
-    }
-    fn targets(&self) -> &'static [Target] {
-        &[Target::Number]
-    }
-    fn plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError> {
-        settle::<0>(self, facts)?;
-        let plan = RegressionPlan::linear(facts.inputs(), facts.records, privacy.unwrap_or(&plenty()))?;
-        Ok(Box::new(plan))
-    }
-    fn read_plan(&self, facts: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
-        read_plan(self, facts, plan)
-    }
-    fn load(&self, saved: &Saved) -> Result<Box<dyn Fitted>, ModelError> {
-        Ok(Box::new(saved.restore::<RegressionPosterior>(self.name())?))
+        Ok(Box::new(saved.restore::<RegressionPosterior>(self.name)?))
     }
 }
 

@@ -19,6 +19,7 @@
 //! Binary search for private quantiles: Smith, "Privacy-preserving statistical estimation with optimal convergence rates", STOC 2011.
 
 use crate::budget::{Adjacency, Ledger, Privacy, PrivacyError};
+use crate::engine::exact_delta;
 use crate::model::normal;
 use crate::receipt::{Entry, Kind, Receipt};
 use crate::wall::{Geometry, NoiseSource, Plan, PlanError, Query, Records, Sampler, Sums, Wall, WallError};
@@ -96,12 +97,6 @@ pub enum BoundsError {
     Accounting(#[from] reticent_accounting::Error),
 }
 
-/// Delta, less what the wall keeps for what is not exact in its noise.
-fn delta(privacy: &Privacy) -> f64 {
-    let kept = if privacy.epsilon() < 25.0 { 2e-4 } else { 0.6 };
-    privacy.delta() * (1.0 - kept)
-}
-
 /// What is left of a budget once a share of it went to bounds.
 ///
 /// The share is of the square of the signal to noise ratio $\mu$ that a budget buys, since Gaussian releases compose by these squares. What
@@ -111,7 +106,7 @@ fn delta(privacy: &Privacy) -> f64 {
 /// [`BoundsError`] if it is no share, or delta is 0.
 pub fn remaining(privacy: &Privacy, share: f64) -> Result<Privacy, BoundsError> {
     let single = single(privacy, share)?;
-    let epsilon = gaussian::epsilon(single / (1.0 - share).sqrt(), delta(privacy))?;
+    let epsilon = gaussian::epsilon(single / (1.0 - share).sqrt(), exact_delta(privacy))?;
     let left = Privacy::new(epsilon * (1.0 - 1e-6), privacy.delta(), privacy.adjacency())?;
     Ok(left)
 }
@@ -124,7 +119,7 @@ fn single(privacy: &Privacy, share: f64) -> Result<f64, BoundsError> {
     if privacy.delta() == 0.0 {
         return Err(BoundsError::NoDelta);
     }
-    Ok(gaussian::noise_multiplier(privacy.epsilon(), delta(privacy))?)
+    Ok(gaussian::noise_multiplier(privacy.epsilon(), exact_delta(privacy))?)
 }
 
 impl BoundsPlan {

@@ -3,7 +3,8 @@
 //! - A [`Schema`] says what is publicly known about a table: which columns are used, and the [`Kind`], bounds or levels of
 //!   each. It is a TOML file that a person writes, and [valid](Column::new) once it is read.
 //! - A [`Source`] is a data set: CSV or Parquet files, read in batches.
-//! - An [`Encoder`] turns records into rows of numbers by the schema alone. It streams [`Batches`], or reads a [`Table`].
+//! - An [`Encoder`] turns records into rows of numbers by the schema alone. It streams [`Batches`], reads a [`Table`], or checks
+//!   all [`Rows`] and reads them again in passes if they are too many to keep.
 //! - [`Predictions`] go to a file, keyed to the records. A [`ModelFile`] holds a fitted model: arrays, schema, receipt.
 //!
 //! ```
@@ -45,7 +46,7 @@ mod schema;
 mod source;
 mod words;
 
-pub use encode::{Batch, Batches, Encoder, Table, Units};
+pub use encode::{Batch, Batches, Encoder, Rows, Stream, Table, Units};
 pub use error::TableError;
 pub use model_file::{Array, FORMAT_VERSION, Header, ModelFault, ModelFile, ModelFileError};
 pub use predictions::Predictions;

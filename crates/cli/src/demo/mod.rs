@@ -13,7 +13,7 @@ use crate::event::Neighbours;
 use crate::opened::Opened;
 use crate::output::{Failure, make_folder, rounded_down, rounded_up, table, write};
 use crate::progress::Progress;
-use crate::{fit, predict, report};
+use crate::{bounds, fit, predict, report};
 
 /// A private table, fitted at several budgets, from schema to report.
 #[derive(clap::Args)]
@@ -84,6 +84,8 @@ fn fitted(folder: &Path, name: &str, epsilon: Option<f64>) -> Result<Opened, Fai
         assume_public_moments: false,
         set: Vec::new(),
         posterior: None,
+        bounds_share: bounds::SHARE,
+        resume: false,
         json: false,
         quiet: true,
     };

@@ -9,6 +9,7 @@ use reticent::budget::{Privacy, PrivacyError};
 use reticent::model::mixture::FitError;
 use reticent_models::{Facts, Planned, Release, model};
 
+use crate::bounds::{self, Purchase};
 use crate::event::Neighbours;
 use crate::output::{Failure, json, rounded_up, table};
 use crate::{data, fit};
@@ -48,6 +49,9 @@ pub(crate) struct Args {
     /// A setting of the model, such as components=3.
     #[arg(long, value_name = "NAME=NUMBER")]
     set: Vec<String>,
+    /// The share of the budget for bounds that the schema leaves private.
+    #[arg(long, value_name = "SHARE", default_value_t = bounds::SHARE, allow_negative_numbers = true)]
+    bounds_share: f64,
     /// Print the plan as JSON, to be edited and run.
     #[arg(long)]
     json: bool,
@@ -71,7 +75,8 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     if args.records == 0 {
         return Err(Failure::usage("--records must be at least 1", "see --help for an example"));
     }
-    let mut facts = data::facts(&data::schema(file)?, args.records);
+    let schema = data::schema(file)?;
+    let mut facts = data::facts(&schema, args.records);
     facts.settings = fit::settings(&args.set)?;
     let privacy = Privacy::new(args.epsilon, args.delta, args.adjacency.adjacency())?;
     privacy.check(args.records, privacy.adjacency())?;
@@ -79,17 +84,32 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
         let hint = "delta is a small probability, well below 1/N, such as 1e-5";
         return Err(Failure::usage("Gaussian noise needs a delta above 0", hint));
     }
-    let planned = model.plan(&facts, Some(&privacy))?;
+    let purchase = Purchase::new(&schema, args.records, Some(&privacy), args.bounds_share)?;
+    let planned = match &purchase {
+        Some(purchase) => purchase.plan_fit(model, &facts, &privacy, args.bounds_share)?,
+        None => model.plan(&facts, Some(&privacy))?,
+    };
     if args.json {
         return Ok(json(&fit::plan_file(model, &facts, planned.as_ref())));
     }
     let of = format!("A private {} model: {} records, {} inputs", model.name(), args.records, facts.inputs());
-    describe(&of, &facts, planned.as_ref(), &privacy)
+    describe(&of, &facts, planned.as_ref(), &privacy, purchase.as_ref())
 }
 
-fn describe(of: &str, facts: &Facts, planned: &dyn Planned, privacy: &Privacy) -> Result<String, Failure> {
-    let cost = planned.price(privacy)?;
-    let outline = planned.outline();
+fn describe(
+    of: &str,
+    facts: &Facts,
+    planned: &dyn Planned,
+    privacy: &Privacy,
+    purchase: Option<&Purchase>,
+) -> Result<String, Failure> {
+    let mut outline = planned.outline();
+    let together = purchase.map(|purchase| purchase.together(planned, facts, privacy)).transpose()?;
+    let cost = match together.and_then(|request| request.guarantee.cost()) {
+        Some(cost) => cost,
+        None => planned.price(privacy)?,
+    };
+    outline.releases.splice(0..0, purchase.map(Purchase::release));
     let mut text = format!("{of}\n\nReleased, with noise\n");
     let header = ["", "what", "numbers", "times", "norm at most", "noise multiplier", "share of the budget"];
     let mut rows = vec![header.map(str::to_owned).to_vec()];
@@ -131,12 +151,14 @@ fn describe(of: &str, facts: &Facts, planned: &dyn Planned, privacy: &Privacy) -
     Ok(text)
 }
 
-/// Seconds and megabytes, roughly: some nanoseconds for each number of a contribution, and 8 bytes for each of a record.
+/// Seconds and megabytes, roughly: some nanoseconds for each number of a contribution, and 8 bytes for each of a record that is
+/// kept, with room to grow.
 fn effort(facts: &Facts, releases: &[Release]) -> (f64, f64) {
     const NANOSECONDS: f64 = 10.0;
     let numbers: f64 = releases.iter().map(|release| release.times as f64 * release.width as f64).sum();
     let seconds = numbers * facts.records as f64 * NANOSECONDS * 1e-9;
-    (seconds, 20.0 + 8e-6 * facts.width() as f64 * facts.records as f64)
+    let kept = (facts.width() as f64 * facts.records as f64).min(data::KEPT as f64);
+    (seconds, 20.0 + 16e-6 * kept)
 }
 
 pub(crate) const HINT: &str = "see --help for what each option means";

@@ -330,3 +330,44 @@ fn forge(file: &str) {
         failed(&format!("show {file}"), "no model");
     }
 }
+
+/// Bounds that nobody knows are bought as a part of the same run: one charge, one receipt, one price.
+#[test]
+fn bounds_are_bought_with_the_fit() {
+    let case = Case::new(4000);
+    let private = "bounds = \"private\", within = [0, 1000]";
+    case.write(
+        "schema.toml",
+        &SCHEMA.replace("bounds = [0, 100]", private).replace("bounds = [20, 70]", private),
+    );
+    let (schema, ledger) = (case.path("schema.toml"), case.path("budget.ledger"));
+    let plan = format!("plan linear --schema {schema} --records 4000 {PRIVACY}");
+    let text = stdout(&plan);
+    assert!(text.contains("to buy bounds") && text.contains("10 %"), "{text}");
+    refused(&format!("{plan} --bounds-share 1.5"), "share");
+
+    stdout(&format!("ledger init {ledger} --data-set people --epsilon 1 --delta 1e-5"));
+    let fit = format!("{} {PRIVACY}", case.fit("linear", "model.reticent"));
+    let receipt = json(&format!("{fit} --ledger {ledger} --data-set people"))["receipt"].clone();
+    let epsilon = receipt["guarantee"]["epsilon"]["upper"].as_f64().unwrap();
+    assert!((0.99..=1.0).contains(&epsilon), "{epsilon}");
+    let groups = receipt["groups"].as_array().unwrap();
+    let bought =
+        groups.iter().find(|group| group["what"].as_str().unwrap().contains("to buy bounds")).unwrap();
+    assert_eq!((&bought["made"], &bought["width"]), (&9.into(), &4.into()));
+    let charges = json(&format!("ledger history {ledger} --data-set people"));
+    assert_eq!((charges.as_array().map(Vec::len), &charges[0]["state"]), (Some(1), &"settled".into()));
+    let spent = json(&format!("ledger show {ledger}"))[0]["spent"]["epsilon"].as_f64().unwrap();
+    assert!((spent - epsilon).abs() < 1e-9, "{spent} {epsilon}");
+
+    // As good as with known bounds, about: see `from_file_to_predictions`.
+    let model = case.path("model.reticent");
+    let rmse = json(&format!("evaluate {model} --data {}", case.path("people.csv")))["score"]["rmse"].clone();
+    assert!(rmse.as_f64().unwrap() < 6.2, "{rmse}");
+    let shown = json(&format!("show {model}"))["schema"].to_string();
+    assert!(shown.contains("bought") && !shown.contains("within"), "{shown}");
+
+    // Nothing is left for a second run.
+    assert_eq!(reticent(&format!("{fit} --ledger {ledger} --data-set people")).status.code(), Some(1));
+    refused(&format!("{} --no-privacy", case.fit("linear", "m.reticent")), "without a privacy budget");
+}

@@ -6,9 +6,10 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::fit::Case;
-use crate::{json, stdout};
+use crate::{failed, json, stdout};
 
-/// A run that is stopped between two releases says so, writes nothing, and stays charged.
+/// A run that is stopped between two releases says so, writes no model, and stays charged. It goes on from its checkpoint
+/// once, without another charge.
 #[test]
 fn a_stopped_run_stays_charged() {
     let case = Case::new(2000);
@@ -16,12 +17,12 @@ fn a_stopped_run_stays_charged() {
     stdout(&format!("ledger init {ledger} --data-set people --epsilon 3 --delta 1e-4"));
     let mut plan =
         json(&format!("plan regression --schema {schema} --records 2000 --epsilon 2 --delta 1e-5"));
-    // So many steps that it would take hours, with the noise that makes them cost as much as before or less.
-    let steps = 10_000_000.0f64;
-    plan["plan"]["features"] = serde_json::json!({
-        "frequencies": 100, "length_scale": 0.4, "seed": 1, "steps": steps as u64, "clip": 1.5, "inflation": 1.5,
+    // So many steps that it takes seconds, with the noise that makes them cost as much as before or less.
+    let steps = 10_000.0f64;
+    plan["plan"]["refinement"] = serde_json::json!({ "features": {
+        "frequencies": 16, "length_scale": 0.4, "seed": 1, "steps": steps as u64, "clip": 1.5, "inflation": 1.5,
         "noise_multiplier": 10.0 * steps.sqrt(), "check_noise_multiplier": 100.0,
-    });
+    }});
     for round in plan["plan"]["rounds"].as_array_mut().unwrap() {
         round["noise_multiplier"] = (2.0 * round["noise_multiplier"].as_f64().unwrap()).into();
     }
@@ -50,10 +51,33 @@ fn a_stopped_run_stays_charged() {
     let error = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{error}");
     assert!(
-        error.contains("stopped") && error.contains("stays charged") && error.contains("hint: "),
+        error.contains("stopped") && error.contains("stays charged") && error.contains("--resume"),
         "{error}"
     );
     assert!(!std::path::Path::new(&case.path("model.reticent")).exists());
     let spent = json(&format!("ledger show {ledger}"))[0]["spent"]["epsilon"].as_f64().unwrap();
     assert!(spent > 0.0, "{spent}");
+
+    let checkpoint = std::fs::read(case.path("model.reticent.checkpoint")).expect("a checkpoint");
+    failed(
+        &arguments.replace("--epsilon 2", "--epsilon 1.9").replace(" --plan", " --resume --plan"),
+        "another run",
+    );
+    failed(&arguments, "was stopped");
+    let resume = format!("{arguments} --resume");
+    let receipt = json(&resume)["receipt"].clone();
+    let made = |what: &str| {
+        let groups = receipt["groups"].as_array().unwrap();
+        groups.iter().find(|group| group["what"] == what).unwrap()["made"].as_u64()
+    };
+    assert_eq!(made("clipped pulls of features"), Some(steps as u64));
+    let charges = json(&history);
+    assert_eq!(charges.as_array().map(Vec::len), Some(1), "{charges}");
+    assert_eq!(charges[0]["state"], "settled");
+    assert_eq!(json(&format!("ledger show {ledger}"))[0]["spent"]["epsilon"].as_f64(), Some(spent));
+
+    // Neither it nor a copy of it can be used again.
+    failed(&resume, "no checkpoint");
+    std::fs::write(case.path("model.reticent.checkpoint"), checkpoint).unwrap();
+    failed(&resume, "goes on once");
 }

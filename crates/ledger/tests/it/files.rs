@@ -103,7 +103,7 @@ fn edit(path: &Path, sql: &str) -> rusqlite::Result<()> {
 #[test]
 fn another_format_or_another_structure_is_refused() {
     for (sql, format) in [
-        ("PRAGMA user_version = 2", true),
+        ("PRAGMA user_version = 3", true),
         ("DROP TRIGGER charge_stays", false),
         ("DROP TABLE charge", false),
         ("CREATE TABLE extra (x)", false),
@@ -112,7 +112,7 @@ fn another_format_or_another_structure_is_refused() {
         drop(ledger);
         edit(&path, sql).unwrap();
         match Ledger::open(&path) {
-            Err(LedgerError::Format { found: 2, supported: 1, .. }) => assert!(format),
+            Err(LedgerError::Format { found: 3, supported: 2, .. }) => assert!(format),
             Err(LedgerError::Corrupt { .. }) => assert!(!format),
             other => panic!("{sql}: {other:?}"),
         }

@@ -1,6 +1,6 @@
 //! The wall charges a ledger.
 
-use reticent::budget::{Adjacency, Privacy};
+use reticent::budget::{self, Adjacency, Privacy};
 use reticent::wall::{Geometry, NoiseSource, Plan, Query, Records, Sampler, SumId, Sums, Wall, WallError};
 use reticent_ledger::{Amount, Ledger, Run, State};
 
@@ -80,4 +80,47 @@ fn a_run_without_privacy_is_refused() {
     let wall = Wall::without_privacy(records, NoiseSource::from_os().unwrap(), plan().0, Box::new(run));
     assert!(wall.err().unwrap().to_string().contains("NOT PRIVATE"));
     assert!(Ledger::open(&path).unwrap().history("trial").unwrap().is_empty());
+}
+
+/// A stopped run goes on with what the ledger gave it, once, and is charged once.
+#[test]
+fn a_stopped_run_goes_on_once_and_with_its_own_plan() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("budget.ledger");
+    let price = plan().0.price(1e-5).unwrap().epsilon.upper;
+    // Enough for one run, and not for two.
+    let cap = Amount::new(1.5 * price, 1.5e-5);
+    Ledger::create(&path).unwrap().add_data_set("trial", "none", cap, "replace-one").unwrap();
+    let open = || Ledger::open(&path).unwrap();
+    let spent = || open().account("trial").unwrap().spent.epsilon;
+    let request = |plan: &Plan| budget::Request {
+        guarantee: budget::Guarantee::Private(plan.price(1e-5).unwrap()),
+        event: plan.event(),
+        releases: vec!["a sum".to_owned()],
+    };
+    let run = || Run::new(open(), "trial", "none", "a test");
+    let mut first = run();
+    let ticket = budget::Ledger::reserve(&mut first, &request(&plan().0)).unwrap();
+    assert_eq!(budget::Ledger::set_aside(&mut first), None, "nothing has begun");
+    budget::Ledger::start(&mut first, &ticket).unwrap();
+    let (id, secret) = budget::Ledger::set_aside(&mut first).unwrap();
+    drop(first);
+    assert!((spent() - price).abs() < 1e-9);
+
+    let resumed = |secret: &str, plan: &Plan| {
+        let mut run = run().resuming(id, secret.to_owned());
+        let ticket = budget::Ledger::reserve(&mut run, &request(plan)).unwrap();
+        budget::Ledger::start(&mut run, &ticket).map(|()| run)
+    };
+    let mut other = Plan::new(100, Adjacency::ReplaceOne);
+    let (what, sampler, geometry) = ("a sum".to_owned(), Sampler::Full, Geometry::Ball { radius: 1.0 });
+    other.sums(Sums { what, width: 1, geometry, sampler, noise_multiplier: 9.0, steps: 2 }).unwrap();
+    assert!(resumed(&secret, &other).is_err(), "another plan");
+    assert!(resumed("guessed", &plan().0).is_err(), "another secret");
+    let mut second = resumed(&secret, &plan().0).unwrap();
+    assert!(resumed(&secret, &plan().0).is_err(), "it went on before");
+    let (_, again) = budget::Ledger::set_aside(&mut second).unwrap();
+    assert_ne!(secret, again);
+    assert!(resumed(&again, &plan().0).is_ok(), "it was stopped again");
+    assert!((spent() - price).abs() < 1e-9, "charged once");
 }

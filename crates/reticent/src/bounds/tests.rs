@@ -61,12 +61,12 @@ fn bounds_and_the_rest_cost_what_was_asked_for() {
         let made = receipt.groups[0].clone();
         assert_eq!(Entry { made: entry.planned, ..entry.clone() }, made);
         let rest = remaining(&privacy, share).unwrap();
-        let multiplier = gaussian::noise_multiplier(rest.epsilon(), delta(&rest)).unwrap();
+        let multiplier = gaussian::noise_multiplier(rest.epsilon(), exact_delta(&rest)).unwrap();
         let both = Event::Compose(vec![entry.event.unwrap(), Event::gaussian(multiplier, Sampling::None)]);
         let cost = reticent_accounting::account(
             &both,
             Adjacency::ReplaceOne,
-            delta(&privacy),
+            exact_delta(&privacy),
             reticent_accounting::Method::Auto,
         )
         .unwrap();

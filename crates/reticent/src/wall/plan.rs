@@ -12,6 +12,8 @@ use std::sync::Arc;
 
 /// Lattice units between the lower and the upper bound of a score.
 const SCORE_UNITS: u32 = 1 << 20;
+/// More coordinates than this are a mistake in a plan, for which there is no memory.
+const MOST_WIDE: usize = 1 << 26;
 /// Tempered scores are integers over this.
 const WEIGHT_UNIT: u64 = 1 << 32;
 /// Log weights of candidates are integers over this.
@@ -65,8 +67,8 @@ impl Plan {
     /// [`PlanError::Invalid`] and [`PlanError::Lattice`].
     pub fn sums(&mut self, spec: Sums) -> Result<SumId, PlanError> {
         let Sums { what, width, geometry, sampler, noise_multiplier, steps } = spec;
-        let fault = if width == 0 || steps == 0 {
-            Some("the width and the number of steps must be at least 1")
+        let fault = if !(1..=MOST_WIDE).contains(&width) || steps == 0 {
+            Some("the width must be from 1 to 2^26, and the number of steps at least 1")
         } else if !sampler.fits(self.records) {
             Some("a batch must have at least 1 record and at most all of them")
         } else if !(1e-6..=1e9).contains(&noise_multiplier) {

@@ -61,7 +61,7 @@ enum Code {
     /// Levels as one number each.
     OneHot(Levels),
     Counts {
-        words: Codes,
+        words: Words,
         missing: Option<String>,
     },
 }
@@ -71,6 +71,34 @@ struct Levels {
     codes: Codes,
     unknown: Option<usize>,
     missing: Option<usize>,
+}
+
+/// Public words, numbered.
+#[derive(Debug, Clone)]
+struct Words {
+    codes: Codes,
+    /// Which lengths those have that begin with each byte, as bits: most words of a text need not be looked up then.
+    lengths: Box<[u64; 256]>,
+}
+
+impl Words {
+    fn new(vocabulary: &[String]) -> Self {
+        let mut lengths = Box::new([0; 256]);
+        for word in vocabulary {
+            let (first, bit) = Self::mark(word);
+            lengths[first] |= bit;
+        }
+        Self { codes: numbered(vocabulary.iter().map(String::as_str)), lengths }
+    }
+
+    fn mark(word: &str) -> (usize, u64) {
+        (word.bytes().next().map_or(0, usize::from), 1 << word.len().min(63))
+    }
+
+    fn code(&self, word: &str) -> Option<usize> {
+        let (first, bit) = Self::mark(word);
+        if self.lengths[first] & bit == 0 { None } else { self.codes.get(word).copied() }
+    }
 }
 
 fn numbered<'t>(texts: impl IntoIterator<Item = &'t str>) -> Codes {
@@ -102,10 +130,9 @@ impl ColumnEncoder {
                 let levels = Levels { codes, unknown, missing };
                 if two { Code::Side(levels) } else { Code::OneHot(levels) }
             }
-            Kind::Text { vocabulary, missing } => Code::Counts {
-                words: numbered(vocabulary.iter().map(String::as_str)),
-                missing: missing.clone(),
-            },
+            Kind::Text { vocabulary, missing } => {
+                Code::Counts { words: Words::new(vocabulary), missing: missing.clone() }
+            }
         };
         Ok(Self { offset, code })
     }
@@ -120,7 +147,7 @@ impl ColumnEncoder {
         match &self.code {
             Code::Number { .. } | Code::Flag { .. } | Code::Side(_) => 1,
             Code::OneHot(levels) => levels.codes.len(),
-            Code::Counts { words, .. } => words.len(),
+            Code::Counts { words, .. } => words.codes.len(),
         }
     }
 
@@ -155,7 +182,7 @@ impl ColumnEncoder {
                 for (text, place) in texts(array)?.iter().zip(places) {
                     let text = text.or(missing.as_deref()).ok_or(Fault::Missing)?;
                     each_word(text, &mut lower, |word| {
-                        if let Some(&code) = words.get(word) {
+                        if let Some(code) = words.code(word) {
                             place[code] += 1.0;
                         }
                     });

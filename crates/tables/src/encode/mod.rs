@@ -7,7 +7,7 @@
 mod column;
 mod read;
 
-pub use read::{Batch, Batches, Table};
+pub use read::{Batch, Batches, Rows, Stream, Table};
 
 pub(crate) use column::{Fault, Numbers, numbers, texts, truth};
 
@@ -118,6 +118,14 @@ impl Encoder {
     pub fn read(&self, source: &Source) -> Result<Table, TableError> {
         Table::read(self, source)
     }
+
+    /// Reads a whole source to check it, and keeps it if it has no more than so many numbers.
+    ///
+    /// # Errors
+    /// [`TableError`] if the files are not what the schema says.
+    pub fn rows(&self, source: &Source, most: usize) -> Result<Rows, TableError> {
+        Rows::read(self, source, most)
+    }
 }
 
 impl Schema {
@@ -168,7 +176,7 @@ impl Units {
                 Some(Self { centre: high / 2.0 + low / 2.0, unit: high / 2.0 - low / 2.0 })
             }
             Scale::Moments { mean, sd } => Some(Self { centre: mean, unit: sd }),
-            Scale::Private => None,
+            Scale::Private { .. } => None,
         }
     }
 

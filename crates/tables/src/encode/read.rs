@@ -1,8 +1,11 @@
 //! Encoded records, in batches or all at once.
 
+use std::sync::mpsc::{SyncSender, sync_channel};
+
 use super::Encoder;
+use crate::caught::caught;
 use crate::error::TableError;
-use crate::source::{Chunks, Format, Source};
+use crate::source::{Chunk, Chunks, Format, Source};
 
 /// Numbers in a batch: enough to keep the readers busy, few enough to stay in a cache.
 const VALUES: usize = 1 << 17;
@@ -110,5 +113,102 @@ impl Table {
     #[must_use]
     pub fn into_values(self) -> Vec<f64> {
         self.values
+    }
+}
+
+/// All records of a source, encoded and checked: in memory, or read again whenever they are needed.
+pub enum Rows {
+    /// In memory.
+    Kept(Table),
+    /// Too many for that.
+    Streamed(Stream),
+}
+
+impl Rows {
+    pub(super) fn read(encoder: &Encoder, source: &Source, most: usize) -> Result<Self, TableError> {
+        let (mut values, mut count) = (Some(Vec::new()), 0);
+        let mut batches = Batches::new(encoder, source);
+        while let Some(batch) = batches.next_batch()? {
+            count += batch.rows().len();
+            values = values.filter(|values| values.len() + batch.values().len() <= most);
+            if let Some(values) = &mut values {
+                values.extend_from_slice(batch.values());
+            }
+        }
+        let width = encoder.width;
+        Ok(match values {
+            Some(values) => Self::Kept(Table { values, width }),
+            None => Self::Streamed(Stream { encoder: encoder.clone(), source: source.clone(), count }),
+        })
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        match self {
+            Self::Kept(table) => table.rows().len(),
+            Self::Streamed(stream) => stream.count,
+        }
+    }
+
+    /// Numbers in a row.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        match self {
+            Self::Kept(table) => table.width,
+            Self::Streamed(stream) => stream.encoder.width,
+        }
+    }
+}
+
+/// Records that are read again in each pass. They were read once without an error, and the files must not change from then on.
+pub struct Stream {
+    encoder: Encoder,
+    source: Source,
+    count: usize,
+}
+
+/// Blocks that are read ahead of the one that is being used.
+const AHEAD: usize = 2;
+
+impl Stream {
+    /// Calls `each` with all rows, some at a time, from the first to the last.
+    ///
+    /// # Privacy
+    /// It does not fail, as that would say something of a record in the middle of a run. A record that cannot be encoded any
+    /// more is a row of zeros, and does nothing to others; what follows a part of a file that cannot be read is missing.
+    pub fn pass(&self, each: &mut dyn FnMut(&[f64])) {
+        let (sender, blocks) = sync_channel(AHEAD);
+        std::thread::scope(|scope| {
+            scope.spawn(move || caught(|| self.send(&sender)));
+            blocks.iter().for_each(|block: Vec<f64>| each(&block));
+        });
+    }
+
+    /// Reads until all is read, or nobody wants more.
+    fn send(&self, sender: &SyncSender<Vec<f64>>) {
+        let mut chunks = Batches::new(&self.encoder, &self.source).chunks;
+        while let Ok(Some(chunk)) = chunks.next_chunk() {
+            let mut values = Vec::new();
+            if self.encoder.encode(&chunk, self.source.format(), &mut values).is_err() {
+                values.clear();
+                self.encode_each(&chunk, &mut values);
+            }
+            if sender.send(values).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Each record by itself.
+    fn encode_each(&self, chunk: &Chunk<'_>, out: &mut Vec<f64>) {
+        for row in 0..chunk.rows {
+            let (start, file) = (out.len(), chunk.file);
+            let arrays = chunk.arrays.iter().map(|array| array.slice(row, 1)).collect();
+            if self.encoder.encode(&Chunk { file, arrays, rows: 1 }, self.source.format(), out).is_err() {
+                out.truncate(start);
+                out.resize(start + self.encoder.width, 0.0);
+            }
+        }
     }
 }

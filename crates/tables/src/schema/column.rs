@@ -62,8 +62,13 @@ pub enum Scale {
         /// What becomes 1.
         high: f64,
     },
-    /// Bounds that have yet to be bought with privacy budget.
-    Private,
+    /// Bounds that have yet to be bought with privacy budget, somewhere in a wide range.
+    Private {
+        /// No bound is below this.
+        low: f64,
+        /// No bound is above this.
+        high: f64,
+    },
     /// To $(x - \text{mean})/\text{sd}$, without any bound.
     Moments {
         /// What becomes 0.
@@ -254,7 +259,11 @@ fn check_numeric(scale: Scale, missing: Option<f64>) -> Result<(), ColumnFault> 
                 return Err(ColumnFault::Moments);
             }
         }
-        Scale::Private => {}
+        Scale::Private { low, high } => {
+            if !(low < high && (high - low).is_finite()) {
+                return Err(ColumnFault::Within);
+            }
+        }
     }
     if missing.is_some_and(|value| !value.is_finite()) {
         return Err(ColumnFault::MissingOutside);

@@ -46,6 +46,11 @@ pub enum ColumnFault {
         "bounds are two finite numbers, the lower one first, and not the same; hint: `bounds = [0, 100]`"
     )]
     Bounds,
+    #[error(
+        "bounds to be bought need a range to look for them in, two finite numbers, which is known without looking at the data \
+         and may be far too wide; hint: `bounds = \"private\", within = [0, 1e9]`"
+    )]
+    Within,
     #[error("`bounds` and `mean`, `sd` exclude each other; hint: keep the bounds")]
     TwoScales,
     #[error("`mean` is a finite number and `sd` one above 0")]

@@ -25,6 +25,8 @@ struct RawColumn {
     #[serde(skip_serializing_if = "Option::is_none")]
     bounds: Option<RawBounds>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    within: Option<[f64; 2]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     mean: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sd: Option<f64>,
@@ -150,6 +152,7 @@ impl RawColumn {
     fn misplaced(&self) -> Option<&'static str> {
         let entries = [
             ("bounds", self.bounds.is_some(), KindName::Numeric),
+            ("within", self.within.is_some(), KindName::Numeric),
             ("mean", self.mean.is_some(), KindName::Numeric),
             ("sd", self.sd.is_some(), KindName::Numeric),
             ("levels", self.levels.is_some(), KindName::Categorical),
@@ -161,8 +164,12 @@ impl RawColumn {
 
     fn scale(&self) -> Result<Scale, ColumnFault> {
         match (&self.bounds, self.mean, self.sd) {
+            (Some(RawBounds::Word(Private::Private)), None, None) => match self.within {
+                Some([low, high]) => Ok(Scale::Private { low, high }),
+                None => Err(ColumnFault::Within),
+            },
+            _ if self.within.is_some() => Err(ColumnFault::NotForSale),
             (Some(RawBounds::Range([low, high])), None, None) => Ok(Scale::Bounds { low: *low, high: *high }),
-            (Some(RawBounds::Word(Private::Private)), None, None) => Ok(Scale::Private),
             (None, Some(mean), Some(sd)) => Ok(Scale::Moments { mean, sd }),
             (Some(_), ..) => Err(ColumnFault::TwoScales),
             (None, ..) => Err(ColumnFault::NoScale),
@@ -240,6 +247,7 @@ impl From<&Column> for RawColumn {
             name: column.name().to_owned(),
             kind: KindName::Boolean,
             bounds: None,
+            within: None,
             mean: None,
             sd: None,
             levels: None,
@@ -256,7 +264,10 @@ impl From<&Column> for RawColumn {
                 raw.missing = missing.map(RawMissing::Number);
                 match scale {
                     Scale::Bounds { low, high } => raw.bounds = Some(RawBounds::Range([low, high])),
-                    Scale::Private => raw.bounds = Some(RawBounds::Word(Private::Private)),
+                    Scale::Private { low, high } => {
+                        raw.bounds = Some(RawBounds::Word(Private::Private));
+                        raw.within = Some([low, high]);
+                    }
                     Scale::Moments { mean, sd } => (raw.mean, raw.sd) = (Some(mean), Some(sd)),
                 }
             }

@@ -26,11 +26,11 @@ use serde::{Deserialize, Serialize};
 ///         { name = "hours", kind = "numeric", bounds = [0, 100], missing = 40 },
 ///         { name = "work", kind = "categorical", levels = ["Private", "State"], unknown = "other", missing = "missing" },
 ///         { name = "member", kind = "boolean" },
-///         { name = "gain", kind = "numeric", bounds = "private" },
+///         { name = "gain", kind = "numeric", bounds = "private", within = [0, 1e7] },
 ///     ]
 /// "#)?;
 /// assert_eq!(schema.features().len(), 5);
-/// assert_eq!(schema.bounds_to_buy().collect::<Vec<_>>(), ["gain"]);
+/// assert_eq!(schema.bounds_to_buy().map(|(column, _)| column.name()).collect::<Vec<_>>(), ["gain"]);
 /// # Ok::<(), reticent_tables::SchemaError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -119,10 +119,19 @@ impl Schema {
         self.features.iter().chain(&self.target)
     }
 
-    /// Names of the columns whose bounds have yet to be bought.
-    pub fn bounds_to_buy(&self) -> impl Iterator<Item = &str> {
-        let private = |kind: &Kind| matches!(kind, Kind::Numeric { scale: Scale::Private, .. });
-        self.columns().filter(move |column| private(column.kind())).map(Column::name)
+    /// Columns whose bounds have yet to be bought, with the public ranges that these are in.
+    pub fn bounds_to_buy(&self) -> impl Iterator<Item = (&Column, (f64, f64))> {
+        self.columns().filter_map(|column| match *column.kind() {
+            Kind::Numeric { scale: Scale::Private { low, high }, .. } => Some((column, (low, high))),
+            _ => None,
+        })
+    }
+
+    /// A schema of these columns alone, with their numbers as they are: what bounds are bought from. Nothing if there are none.
+    #[must_use]
+    pub fn to_buy_bounds_from(&self) -> Option<Self> {
+        let columns = self.bounds_to_buy().map(|(column, _)| column.clone()).collect();
+        Self::new(None, columns).ok().map(|schema| schema.unscaled())
     }
 
     /// The same schema with bounds that were bought for a column.
@@ -133,7 +142,7 @@ impl Schema {
         if !self.columns().any(|known| known.name() == column) {
             return Err(SchemaError::NoColumn { column: column.to_owned() });
         }
-        if !self.bounds_to_buy().any(|name| name == column) {
+        if !self.bounds_to_buy().any(|(known, _)| known.name() == column) {
             return Err(SchemaError::Column { column: column.to_owned(), fault: ColumnFault::NotForSale });
         }
         self.map(|known| {

@@ -6,6 +6,7 @@ mod encoding;
 mod malformed;
 mod messages;
 mod model_file;
+mod passes;
 mod real;
 mod schema;
 mod tables;

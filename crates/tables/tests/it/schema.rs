@@ -14,7 +14,7 @@ target = { name = "stay", kind = "numeric", bounds = [0, 60], unit = "days", des
 features = [
     { name = "age", kind = "numeric", bounds = [0, 110], missing = 50 },
     { name = "dose", kind = "numeric", mean = 1.5, sd = 0.5 },
-    { name = "cost", kind = "numeric", bounds = "private" },
+    { name = "cost", kind = "numeric", bounds = "private", within = [-10, 1e6] },
     { name = "emergency", kind = "boolean", missing = false },
     { name = "ward", kind = "categorical", levels = ["A", "B"], unknown = "other", missing = "missing" },
     { name = "note", kind = "text", vocabulary = ["pain", "fever"], missing = "" },
@@ -51,6 +51,13 @@ fn mistakes_are_named() {
     assert_eq!(fault(r#"kind = "numeric", bounds = [nan, 1]"#), ColumnFault::Bounds);
     assert_eq!(fault(r#"kind = "numeric", bounds = [0, 1], sd = 1"#), ColumnFault::TwoScales);
     assert_eq!(fault(r#"kind = "numeric", mean = 0, sd = 0"#), ColumnFault::Moments);
+    assert_eq!(fault(r#"kind = "numeric", bounds = "private""#), ColumnFault::Within);
+    assert_eq!(fault(r#"kind = "numeric", bounds = "private", within = [1, 0]"#), ColumnFault::Within);
+    assert_eq!(
+        fault(r#"kind = "numeric", bounds = "private", within = [-1e308, 1e308]"#),
+        ColumnFault::Within
+    );
+    assert_eq!(fault(r#"kind = "numeric", bounds = [0, 1], within = [0, 1]"#), ColumnFault::NotForSale);
     assert_eq!(fault(r#"kind = "numeric", bounds = [0, 1], missing = 2"#), ColumnFault::MissingOutside);
     assert!(matches!(
         fault(r#"kind = "numeric", bounds = [0, 1], missing = "x""#),
@@ -97,7 +104,10 @@ fn a_data_file_given_as_schema_is_not_quoted() {
 #[test]
 fn bounds_can_be_bought() {
     let schema = schema();
-    assert_eq!(schema.bounds_to_buy().collect::<Vec<_>>(), ["cost"]);
+    let to_buy: Vec<_> = schema.bounds_to_buy().map(|(column, within)| (column.name(), within)).collect();
+    assert_eq!(to_buy, [("cost", (-10.0, 1e6))]);
+    let from = schema.to_buy_bounds_from().expect("one column");
+    assert_eq!(from, Schema::new(None, vec![Column::unscaled("cost").expect("a name")]).expect("a schema"));
     assert!(matches!(Encoder::new(&schema), Err(TableError::NoBounds { .. })));
     assert!(Encoder::new(&schema.unscaled()).is_ok(), "to buy them, the column is read as it is");
     assert!(matches!(schema.with_bought_bounds("age", 0.0, 1.0), Err(SchemaError::Column { .. })));
@@ -107,7 +117,7 @@ fn bounds_can_be_bought() {
     assert!(Encoder::new(&bought).is_ok() && bought.bounds_to_buy().next().is_none());
     assert_eq!(bought.features()[2].origin(), Origin::Bought);
     // What a missing one counts as was stated before the bounds were known.
-    let entry = r#"features = [{ name = "a", kind = "numeric", bounds = "private", missing = 50 }]"#;
+    let entry = r#"features = [{ name = "a", kind = "numeric", bounds = "private", within = [0, 1000], missing = 50 }]"#;
     let bought_below =
         Schema::parse(entry).expect("a schema").with_bought_bounds("a", 0.0, 40.0).expect("bounds");
     let kind = Kind::Numeric { scale: Scale::Bounds { low: 0.0, high: 40.0 }, missing: Some(40.0) };

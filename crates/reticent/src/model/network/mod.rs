@@ -133,6 +133,9 @@ pub struct Network {
     floor: f64,
 }
 
+/// More than this are a slip in a plan, for which there is no memory.
+const MOST_WEIGHTS: usize = 1 << 26;
+
 impl Network {
     /// A network with these numbers of inputs and of units in each hidden layer, and one output. Without hidden layers it is linear
     /// regression.
@@ -154,8 +157,11 @@ impl Network {
         let (mut layers, mut first) = (Vec::new(), 0);
         for (k, &inputs) in sizes.iter().enumerate() {
             let units = sizes.get(k + 1).copied().unwrap_or(1);
-            layers.push(Layer { inputs, units, first, scale: ((inputs + 1) as f64).sqrt().recip() });
-            first += (inputs + 1) * units;
+            layers.push(Layer { inputs, units, first, scale: (inputs as f64 + 1.0).sqrt().recip() });
+            first = inputs.saturating_add(1).saturating_mul(units).saturating_add(first);
+        }
+        if first > MOST_WEIGHTS {
+            return Err(NetworkError::Shape);
         }
         let hyper = refine::HyperPrior::new(USUAL_GAMMA, first);
         let mut prior = [vec![0.0; first], vec![hyper.precision(); first]].concat();
