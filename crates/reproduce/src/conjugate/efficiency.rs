@@ -103,17 +103,22 @@ mod tests {
         }
     }
 
-    /// Figure 2: with few records the sample is nearer, soon the noisy counts are, and they end where the posterior is.
+    /// Figure 2: with one record the sample is nearer, by ten records the noisy counts are, and they end where the posterior is. The
+    /// standard error of a distance is 0.004 with 4000 repeats, and the gaps at 1 and 10 records are 0.02 and 0.03.
     #[test]
     fn noisy_counts_overtake_samples() {
         let setting = Setting { p: 0.1, truncation: 0.05, epsilon: 0.1 };
-        let found = efficiency(setting, &[2, 100, 1000, 30_000], 4000);
+        let found = efficiency(setting, &[1, 10, 100, 1000, 30_000], 4000);
         assert!(found[0].l1.sample < found[0].l1.printed, "{:?}", found[0].l1);
         for row in &found[1..] {
             assert!(row.l1.printed < row.l1.sample, "{:?}", row.l1);
+        }
+        for row in &found[2..] {
             assert!(row.l1.noise_aware < row.l1.sample, "{:?}", row.l1);
         }
-        let last = found[3].l1;
-        assert!(last.noise_aware / last.exact < 1.1 && last.sample / last.exact > 3.0, "{last:?}");
+        let last = found[4].l1;
+        assert!(last.noise_aware / last.exact < 1.1 && last.printed / last.exact < 1.1, "{last:?}");
+        // The root of (1 + T)/2 at a temperature of 58.9 is 5.5.
+        assert!(last.sample / last.exact > 4.0, "{last:?}");
     }
 }
