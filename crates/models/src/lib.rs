@@ -33,16 +33,18 @@ mod predicted;
 mod regression;
 mod saved;
 mod score;
+mod sigmoid_belief;
+mod topics;
 
 pub use error::ModelError;
-pub use model::{Facts, Fitted, Model, Outline, Planned, Point, Release, Setting, Target};
+pub use model::{Facts, Fitted, Highlight, Model, Outline, Planned, Point, Release, Setting, Target};
 pub use predicted::{Predicted, Variances};
 pub use saved::Saved;
 pub use score::{Calibration, QUANTILES, Score, Scorer};
 
 /// All models, by name.
 #[must_use]
-pub fn models() -> [&'static dyn Model; 6] {
+pub fn models() -> [&'static dyn Model; 8] {
     [
         &regression::Regression,
         &regression::LinearRegression,
@@ -50,6 +52,8 @@ pub fn models() -> [&'static dyn Model; 6] {
         &classes::Probit,
         &mixture::Mixtures,
         &network::Networks,
+        &topics::Topics,
+        &sigmoid_belief::SigmoidBelief,
     ]
 }
 
