@@ -7,6 +7,7 @@ mod fig1;
 mod memory;
 mod table1;
 mod uci;
+mod vips;
 mod year;
 
 use std::path::Path;
@@ -39,6 +40,12 @@ enum Experiment {
     Coverage(coverage::Args),
     /// How much memory SEP and EP need as records grow (only on Linux).
     Memory(memory::Args),
+    /// Private topics of an encyclopedia: perplexities.
+    VipsLda(vips::TopicsArgs),
+    /// Private topics of an encyclopedia: their words.
+    VipsTable3(vips::TopicsArgs),
+    /// Private sigmoid belief networks of binary images.
+    VipsSbn(vips::BeliefArgs),
     /// One measurement for `memory`.
     #[command(hide = true)]
     MemoryOf(memory::OneArgs),
@@ -53,6 +60,9 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
         Experiment::Year(args) => year::run(args),
         Experiment::Coverage(args) => coverage::run(args),
         Experiment::Memory(args) => memory::run(args),
+        Experiment::VipsLda(args) => vips::topics(args, vips::Shown::Perplexities),
+        Experiment::VipsTable3(args) => vips::topics(args, vips::Shown::Words),
+        Experiment::VipsSbn(args) => vips::belief(args),
         Experiment::MemoryOf(args) => memory::one(args),
     }
 }
