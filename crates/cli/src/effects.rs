@@ -129,6 +129,6 @@ fn predicted(opened: &Opened, inputs: &[f64]) -> Option<Bands> {
             let both = about(odds, (records + privacy).sqrt(), &back);
             Some((probability, None, about(odds, records.sqrt(), &back), both))
         }
-        Predicted::Component { .. } => None,
+        Predicted::Component { .. } | Predicted::Topics { .. } | Predicted::Reconstruction { .. } => None,
     }
 }

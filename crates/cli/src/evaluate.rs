@@ -49,6 +49,9 @@ pub(crate) fn describe(score: &Score, schema: &Schema) -> String {
     if let Some(rmse) = score.rmse {
         row("root mean squared error", format!("{rmse:.5}{unit}"));
     }
+    if let Some(perplexity) = score.perplexity {
+        row("perplexity of a word, at most", format!("{perplexity:.1}"));
+    }
     if let Some(accuracy) = score.accuracy {
         row("accuracy", format!("{:.2} %", 100.0 * accuracy));
     }

@@ -85,6 +85,15 @@ fn names(opened: &Opened, inputs: usize) -> Vec<String> {
             let components = (1..=probabilities.len()).map(|k| format!("probability_component_{k}"));
             std::iter::once("log_density".to_owned()).chain(components).collect()
         }
+        Predicted::Topics { shares, .. } => {
+            let topics = (1..=shares.len()).map(|k| format!("share_topic_{k}"));
+            ["log_probability_bound", "words"].map(str::to_owned).into_iter().chain(topics).collect()
+        }
+        Predicted::Reconstruction { .. } => {
+            let inputs = opened.schema.encoded_names();
+            let probabilities = inputs.iter().map(|name| format!("probability_{name}"));
+            std::iter::once("log_probability_bound".to_owned()).chain(probabilities).collect()
+        }
     }
 }
 
@@ -98,6 +107,10 @@ fn values(predicted: Predicted, units: Units) -> Vec<f64> {
         Predicted::Class { probability, .. } => vec![1.0 - probability, probability],
         Predicted::Component { log_density, probabilities } => {
             std::iter::once(log_density).chain(probabilities).collect()
+        }
+        Predicted::Topics { bound, words, shares } => [bound, words].into_iter().chain(shares).collect(),
+        Predicted::Reconstruction { bound, probabilities, .. } => {
+            std::iter::once(bound).chain(probabilities).collect()
         }
     }
 }

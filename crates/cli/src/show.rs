@@ -53,6 +53,9 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
             .collect();
         text.push_str(&table(&rows));
     }
+    for highlight in opened.fitted.highlights(&opened.schema.encoded_names()) {
+        let _ = write!(text, "\n{}\n  {}\n", highlight.name, highlight.text);
+    }
     let _ = write!(text, "\nReceipt\n{}", receipt(&opened.header.receipt));
     let score = serde_json::from_value(card["test"]["score"].clone());
     if let Ok(score) = score {

@@ -43,9 +43,11 @@ mod probit;
 mod regression;
 mod saved;
 mod score;
+mod sigmoid_belief;
+mod topics;
 
 pub use error::ModelError;
-pub use model::{Facts, Fitted, Model, Outline, Planned, Point, Release, Setting, Target};
+pub use model::{Facts, Fitted, Highlight, Model, Outline, Planned, Point, Release, Setting, Target};
 pub use predicted::{Predicted, Variances};
 pub use saved::Saved;
 pub use score::{Calibration, QUANTILES, Score, Scorer};
@@ -63,6 +65,8 @@ static MODELS: &[&dyn Model] = &[
     &probit::Probit,
     &mixture::Mixtures,
     &network::Networks,
+    &topics::Topics,
+    &sigmoid_belief::SigmoidBelief,
     &baseline::VariationalNetworks,
     &baseline::GradientNetworks,
     &bernoulli::BetaBernoulli,

@@ -150,11 +150,24 @@ pub trait Fitted {
     fn points(&self) -> Vec<Point> {
         Vec::new()
     }
+    /// What the model is about in a few words each, such as the words of topics, given the names of the inputs. Most models have none.
+    fn highlights(&self, _inputs: &[String]) -> Vec<Highlight> {
+        Vec::new()
+    }
     /// The model as named arrays.
     ///
     /// # Errors
     /// [`ModelError::NotFinite`] if it cannot be written.
     fn save(&self) -> Result<Saved, ModelError>;
+}
+
+/// A part of a model in a few words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Highlight {
+    /// What it is.
+    pub name: String,
+    /// What is most of it.
+    pub text: String,
 }
 
 /// A point among the inputs that is not known exactly.

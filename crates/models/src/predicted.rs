@@ -45,4 +45,22 @@ pub enum Predicted {
         /// How probable each component is.
         probabilities: Vec<f64>,
     },
+    /// Of the topics of a document.
+    Topics {
+        /// A lower bound on the logarithm of the probability of its words.
+        bound: f64,
+        /// How many these are.
+        words: f64,
+        /// The expected share of each topic.
+        shares: Vec<f64>,
+    },
+    /// Of a record from what its hidden units are.
+    Reconstruction {
+        /// A lower bound on the logarithm of its probability.
+        bound: f64,
+        /// The share of its inputs that are on the right side of one half.
+        right: f64,
+        /// How probable a one is for each input.
+        probabilities: Vec<f64>,
+    },
 }

@@ -32,7 +32,8 @@ pub struct Calibration {
 pub struct Score {
     /// How many records.
     pub records: u64,
-    /// The mean of the logarithm of the probability, or of the density, of the target; of the record, for mixtures.
+    /// The mean of the logarithm of the probability, or of the density, of the target; of the record, for mixtures, and a lower
+    /// bound of that for topics and belief networks.
     pub log_likelihood: f64,
     /// The root of the mean squared error, of a number.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -40,7 +41,10 @@ pub struct Score {
     /// The share of targets in the central intervals of 50, 80 and 95 %, of a number.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub coverage: Option<[f64; 3]>,
-    /// The share of right classes.
+    /// $e^{-\text{bound}/\text{words}}$ over all words, of documents: an upper bound.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub perplexity: Option<f64>,
+    /// The share of right classes, or of inputs that are reconstructed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub accuracy: Option<f64>,
     /// The probability that a record of the second class is given a higher probability of it than one of the first.
@@ -66,6 +70,10 @@ pub struct Scorer {
     /// The probability of the second class, and whether it was that.
     classes: Vec<(f64, bool)>,
     numbers: bool,
+    /// Of documents.
+    words: f64,
+    /// The sum of the shares of inputs that are right, if records are reconstructed.
+    right: Option<f64>,
 }
 
 impl Scorer {
@@ -81,6 +89,8 @@ impl Scorer {
             below: [0; QUANTILES.len()],
             classes: Vec::new(),
             numbers: false,
+            words: 0.0,
+            right: None,
         }
     }
 
@@ -110,6 +120,14 @@ impl Scorer {
                 self.classes.push((*probability, second));
             }
             Predicted::Component { log_density, .. } => self.log_likelihood += log_density,
+            Predicted::Topics { bound, words, .. } => {
+                self.log_likelihood += bound;
+                self.words += words;
+            }
+            Predicted::Reconstruction { bound, right, .. } => {
+                self.log_likelihood += bound;
+                self.right = Some(self.right.unwrap_or(0.0) + right);
+            }
         }
     }
 
@@ -125,7 +143,8 @@ impl Scorer {
             log_likelihood: self.log_likelihood / n,
             rmse: None,
             coverage: None,
-            accuracy: None,
+            perplexity: (self.words > 0.0).then(|| (-self.log_likelihood / self.words).exp()),
+            accuracy: self.right.map(|right| right / n),
             auc: None,
             calibration_error: None,
             calibration: Vec::new(),

@@ -30,4 +30,5 @@ pub mod table;
 pub mod table1;
 pub mod truth;
 pub mod uci;
+pub mod vips;
 pub mod year;

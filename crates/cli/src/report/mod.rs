@@ -170,6 +170,15 @@ fn says(opened: &Opened) -> String {
         );
         body += &plots::points(&points, &opened.schema.encoded_names());
     }
+    let highlights = opened.fitted.highlights(&opened.schema.encoded_names());
+    if !highlights.is_empty() {
+        body += "<table class=\"facts\">\n";
+        for highlight in highlights {
+            let (name, text) = (escape(&highlight.name), escape(&highlight.text));
+            let _ = writeln!(body, "<tr><th scope=\"row\">{name}</th><td>{text}</td></tr>");
+        }
+        body += "</table>\n";
+    }
     section("What the model says", &body)
 }
 
@@ -181,7 +190,7 @@ fn uncertainty(opened: &Opened) -> String {
             (variances, unit * unit, "a target about its prediction")
         }
         Predicted::Class { variances, .. } => (variances, 1.0, "the score behind the probability"),
-        Predicted::Component { .. } => return String::new(),
+        _ => return String::new(),
     };
     let mut body = paragraph(&format!(
         "The variance of {what}, with every column in the middle of its range, and where it comes from."

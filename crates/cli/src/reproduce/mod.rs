@@ -8,6 +8,7 @@ mod fig1;
 mod memory;
 mod table1;
 mod uci;
+mod vips;
 mod year;
 
 use std::path::Path;
@@ -50,6 +51,12 @@ enum Experiment {
     FouldsCoverage(conjugate::CoverageArgs),
     /// Naive Bayes on the census income data, with and without privacy.
     NaiveBayes(conjugate::NaiveBayesArgs),
+    /// Private topics of an encyclopedia: perplexities.
+    VipsLda(vips::TopicsArgs),
+    /// Private topics of an encyclopedia: their words.
+    VipsTable3(vips::TopicsArgs),
+    /// Private sigmoid belief networks of binary images.
+    VipsSbn(vips::BeliefArgs),
     /// One measurement for `memory`.
     #[command(hide = true)]
     MemoryOf(memory::OneArgs),
@@ -69,6 +76,9 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
         Experiment::FouldsAre(args) => conjugate::are(args),
         Experiment::FouldsCoverage(args) => conjugate::covered(args),
         Experiment::NaiveBayes(args) => conjugate::naive_bayes(args),
+        Experiment::VipsLda(args) => vips::topics(args, vips::Shown::Perplexities),
+        Experiment::VipsTable3(args) => vips::topics(args, vips::Shown::Words),
+        Experiment::VipsSbn(args) => vips::belief(args),
         Experiment::MemoryOf(args) => memory::one(args),
     }
 }

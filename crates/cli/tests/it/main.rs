@@ -2,6 +2,7 @@
 
 mod account;
 mod demo;
+mod documents;
 mod examples;
 mod fit;
 mod interrupt;

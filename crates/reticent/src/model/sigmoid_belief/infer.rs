@@ -1,5 +1,7 @@
 //! What one record says about its hidden units: the E-step.
 
+#![allow(clippy::needless_range_loop, reason = "one index for several arrays")]
+
 use super::{BeliefModel, Curvature, FARTHEST, sigmoid};
 use crate::model::polya_gamma;
 use reticent_noise::with_wide_vectors;

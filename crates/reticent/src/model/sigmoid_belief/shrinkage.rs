@@ -5,6 +5,8 @@
 //! $q(\zeta)$ is a generalised inverse Gaussian with $p = 0$, $a = 2E[\xi]$, $b = E[w^2]$; the rate of $q(\xi)$ is $E[\phi] + E[\zeta]$, where the paper
 //! prints $E[\zeta]$ alone.
 
+#![allow(clippy::needless_range_loop, reason = "one index for several arrays")]
+
 use serde::{Deserialize, Serialize};
 
 /// Means of the hyper-parameters.

@@ -1,5 +1,7 @@
 //! What records contribute, and the M-step.
 
+#![allow(clippy::needless_range_loop, reason = "one index for several arrays")]
+
 use super::shrinkage::Shrinkage;
 use super::{BeliefModel, Beliefs, Curvature};
 use crate::engine::vb::{ExpectationModel, ExpectedSums};

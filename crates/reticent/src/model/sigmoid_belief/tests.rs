@@ -1,3 +1,5 @@
+#![allow(clippy::needless_range_loop, reason = "one index for several arrays")]
+
 use super::*;
 use crate::budget::{Adjacency, Privacy, Unlimited};
 use crate::engine::vb::{ExpectationModel, ExpectedSums};

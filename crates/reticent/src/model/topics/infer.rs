@@ -1,5 +1,7 @@
 //! What one document says about its own topics: the E-step.
 
+#![allow(clippy::needless_range_loop, reason = "one index for several arrays")]
+
 use super::document::Document;
 use super::exp_digamma::exp_digamma;
 use crate::family::digamma;

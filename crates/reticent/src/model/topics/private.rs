@@ -156,7 +156,9 @@ impl TopicsPlan {
         };
         let mut learning = Learning::new(&self.model, self.cells, self.start_shape, self.start_seed)
             .mean_length(self.mean_length);
-        let mut vb = Vb::new(self.records, vec![0.0; self.model.width()]);
+        // What small steps keep of the start.
+        let start = learning.lambda.iter().map(|x| x - self.model.word_prior).collect();
+        let mut vb = Vb::new(self.records, start);
         for _ in 0..self.steps {
             vb.step(&mut learning, &mut wall, id, self.step_size)?;
         }

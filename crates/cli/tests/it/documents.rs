@@ -1,0 +1,64 @@
+use std::fmt::Write as _;
+
+use crate::fit::Case;
+use crate::{failed, json, stdout};
+
+/// Reviews about food or about travel, never both.
+fn reviews(count: usize) -> String {
+    let mut text = "review\n".to_owned();
+    for k in 0..count {
+        let words = if k % 2 == 0 { "soup bread Cheese soup" } else { "train hotel beach, beach" };
+        let _ = writeln!(text, "\"{words} {words}\"");
+    }
+    text
+}
+
+/// From texts to topics with names, and to the perplexity of other texts: at most the eight words there are.
+#[test]
+fn topics_of_texts() {
+    let case = Case::new(1);
+    case.write("people.csv", &reviews(2000));
+    case.write("test.csv", &reviews(20));
+    let words = r#"["soup", "bread", "cheese", "train", "hotel", "beach"]"#;
+    let column = format!("{{ name = \"review\", kind = \"text\", vocabulary = {words} }}");
+    case.write("schema.toml", &format!("features = [{column}]\n"));
+    let fit = case.fit("topics", "topics.reticent");
+    stdout(&format!("{fit} --epsilon 2 --delta 1e-6 --set topics=2"));
+    let model = case.path("topics.reticent");
+    let shown = stdout(&format!("show {model}"));
+    let line = shown.lines().find(|line| line.contains("soup")).expect("a topic about food");
+    assert!(line.find("train").is_none_or(|at| at > line.find("bread").unwrap()), "{shown}");
+    let score = json(&format!("evaluate {model} --data {}", case.path("test.csv")));
+    let perplexity = score["score"]["perplexity"].as_f64().unwrap();
+    assert!((2.0..6.0).contains(&perplexity), "{perplexity}");
+    let report = case.path("report.html");
+    stdout(&format!("report {model} --out {report}"));
+    assert!(std::fs::read_to_string(&report).unwrap().contains("soup"));
+}
+
+/// Six answers that agree: half of the time a guess is right, and a network knows better.
+#[test]
+fn belief_networks_of_answers() {
+    let case = Case::new(1);
+    let names = ["a", "b", "c", "d", "e", "f"];
+    let mut text = names.join(",") + "\n";
+    (0..4000).for_each(|k| text += &([if k % 2 == 0 { "yes" } else { "no" }; 6].join(",") + "\n"));
+    case.write("people.csv", &text);
+    let columns = names.map(|name| format!("{{ name = \"{name}\", kind = \"boolean\" }}")).join(", ");
+    case.write("schema.toml", &format!("features = [{columns}]\n"));
+    let fit = case.fit("sigmoid-belief", "network.reticent");
+    stdout(&format!("{fit} --epsilon 4 --delta 1e-6 --set units=2"));
+    let model = case.path("network.reticent");
+    assert!(stdout(&format!("show {model}")).contains("unit 1"));
+    let score = json(&format!("evaluate {model} --data {}", case.path("people.csv")));
+    assert!(score["score"]["accuracy"].as_f64().unwrap() > 0.75, "{score}");
+}
+
+#[test]
+fn experiments_say_which_file_is_missing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().display();
+    failed(&format!("reproduce vips-lda --data {data}"), "wiki_vocab.txt");
+    failed(&format!("reproduce vips-table3 --data {data}"), "wiki_vocab.txt");
+    failed(&format!("reproduce vips-sbn --data {data}"), "mnist_train.parquet");
+}
