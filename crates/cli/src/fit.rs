@@ -22,7 +22,7 @@ use crate::{data, evaluate, ledger};
 #[derive(clap::Args)]
 #[command(after_help = "\
 Models: regression, linear and network for a numeric target, logistic and probit for two classes, mixture
-for groups of records.
+for groups of records, hmm for events by region and time.
 
 Under replace-one adjacency the number of records is public and read from the file. Under add-remove
 it is not, and --records says about how many there are: a public guess.

@@ -1,5 +1,6 @@
 //! Why a model was not planned, fitted or loaded.
 
+use reticent::model::hmm::HmmError;
 use reticent::model::linear::LinearError;
 use reticent::model::mixture::{FitError, MixtureError};
 use reticent::model::network::NetworkError;
@@ -41,6 +42,8 @@ pub enum ModelError {
     NotSaved { model: &'static str },
     #[error("the fitted model has numbers that are not finite; hint: check the plan")]
     NotFinite,
+    #[error(transparent)]
+    Hmm(#[from] HmmError),
     #[error(transparent)]
     Linear(#[from] LinearError),
     #[error(transparent)]

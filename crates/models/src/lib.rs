@@ -26,6 +26,7 @@
 
 mod classes;
 mod error;
+mod hmm;
 mod mixture;
 mod model;
 mod network;
@@ -42,7 +43,7 @@ pub use score::{Calibration, QUANTILES, Score, Scorer};
 
 /// All models, by name.
 #[must_use]
-pub fn models() -> [&'static dyn Model; 6] {
+pub fn models() -> [&'static dyn Model; 7] {
     [
         &regression::Regression,
         &regression::LinearRegression,
@@ -50,6 +51,7 @@ pub fn models() -> [&'static dyn Model; 6] {
         &classes::Probit,
         &mixture::Mixtures,
         &network::Networks,
+        &hmm::HiddenMarkov,
     ]
 }
 
