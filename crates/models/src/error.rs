@@ -1,6 +1,7 @@
 //! Why a model was not planned, fitted or loaded.
 
 use reticent::baseline::BaselineError;
+use reticent::model::hmm::HmmError;
 use reticent::model::linear::LinearError;
 use reticent::model::logistic::LogisticError;
 use reticent::model::mixture::{FitError, MixtureError};
@@ -47,6 +48,8 @@ pub enum ModelError {
     NotFinite,
     #[error(transparent)]
     Baseline(#[from] BaselineError),
+    #[error(transparent)]
+    Hmm(#[from] HmmError),
     #[error(transparent)]
     Linear(#[from] LinearError),
     #[error(transparent)]

@@ -31,6 +31,7 @@ mod conjugate;
 #[cfg(test)]
 mod conjugate_tests;
 mod error;
+mod hmm;
 mod logistic;
 mod mixture;
 mod model;
@@ -65,6 +66,7 @@ static MODELS: &[&dyn Model] = &[
     &probit::Probit,
     &mixture::Mixtures,
     &network::Networks,
+    &hmm::HiddenMarkov,
     &topics::Topics,
     &sigmoid_belief::SigmoidBelief,
     &baseline::VariationalNetworks,
