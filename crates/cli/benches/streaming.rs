@@ -29,7 +29,7 @@ fn uniform(state: &mut u64) -> f64 {
 }
 
 fn block(rows: usize, state: &mut u64) -> RecordBatch {
-    let mut inputs = vec![Vec::with_capacity(rows); INPUTS];
+    let mut inputs: Vec<Vec<f64>> = (0..INPUTS).map(|_| Vec::with_capacity(rows)).collect();
     let (mut targets, mut classes) = (Vec::with_capacity(rows), Vec::with_capacity(rows));
     for _ in 0..rows {
         let mut score = 0.3 * uniform(state);
@@ -75,6 +75,7 @@ fn schema(target: &str) -> String {
 }
 
 /// Megabytes at most, and seconds.
+#[allow(clippy::zombie_processes, reason = "wait4 waits for it, and says what it used")]
 fn fit(folder: &Path, model: &str) -> (f64, f64) {
     let path = |name: &str| folder.join(name).display().to_string();
     let start = Instant::now();
