@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::output::{self, Failure};
-use crate::watched::Recorded;
+use crate::watched::{Recorded, Secret};
 
 /// Of the file.
 const FORMAT: u64 = 1;
@@ -22,7 +22,7 @@ pub(crate) struct Checkpoint {
     /// What is fitted to what, with which plan: the run that goes on must be the same.
     of: String,
     /// Its number in the ledger, and what the ledger wants to see.
-    pub(crate) run: Option<(i64, String)>,
+    pub(crate) run: Option<Secret>,
     pub(crate) releases: Vec<Recorded>,
 }
 
@@ -34,7 +34,7 @@ pub(crate) fn beside(out: &Path) -> PathBuf {
 }
 
 impl Checkpoint {
-    pub(crate) fn new(of: &Value, releases: Vec<Recorded>, run: Option<(i64, String)>) -> Self {
+    pub(crate) fn new(of: &Value, releases: Vec<Recorded>, run: Option<Secret>) -> Self {
         Self { format: FORMAT, of: of.to_string(), run, releases }
     }
 
@@ -50,7 +50,8 @@ impl Checkpoint {
             .ok()
             .filter(|read: &Self| read.format == FORMAT)
             .ok_or_else(|| wrong("this is no checkpoint that can be read", "start anew without --resume"))?;
-        if read.of != of.to_string() {
+        let of = of.to_string();
+        if read.of != of {
             let hint = "give the options, schema and data that the run was stopped with";
             return Err(wrong("the checkpoint is of another run", hint));
         }

@@ -32,6 +32,9 @@ struct State {
     recalled: usize,
 }
 
+/// What a ledger wants to see of a run that goes on: its number, and a secret.
+pub(crate) type Secret = (i64, String);
+
 /// A release as it was made: public.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Recorded {
@@ -109,7 +112,7 @@ impl Watched {
 
     /// What it takes to go on with the run later: what was released, and what the ledger wants to see, if it is one that counts.
     /// Nothing if the run has not begun or cannot go on.
-    pub(crate) fn set_aside(&self) -> Option<(Vec<Recorded>, Option<(i64, String)>)> {
+    pub(crate) fn set_aside(&self) -> Option<(Vec<Recorded>, Option<Secret>)> {
         let mut state = self.state();
         (state.started && state.resumable).then(|| (state.releases.clone(), state.ledger.set_aside()))
     }
