@@ -207,7 +207,10 @@ pub(super) fn fig1(args: &Fig1Args) -> Result<String, Failure> {
     ))
 }
 
-const NAMES: [(&str, &str, fn(&Draws) -> f64); 5] = [
+/// A method as shown and as in files, and its figure.
+type Method = (&'static str, &'static str, fn(&Draws) -> f64);
+
+const NAMES: [Method; 5] = [
     ("without privacy", "without_privacy", |d| d.exact),
     ("posterior sample", "posterior_sample", |d| d.sample),
     ("noisy counts as printed", "printed", |d| d.printed),
@@ -272,7 +275,7 @@ fn growing(
         progress.show(rows.len());
     }
     drop(progress);
-    let header = |pick: fn(&(&'static str, &'static str, fn(&Draws) -> f64)) -> &'static str| {
+    let header = |pick: fn(&Method) -> &'static str| {
         std::iter::once("records").chain(NAMES.iter().map(pick)).chain(["ratio"]).collect::<Vec<_>>()
     };
     let (mut shown, mut exact) = (Table::new(&header(|n| n.0)), Table::new(&header(|n| n.1)));

@@ -114,13 +114,13 @@ fn noisy_statistics_are_compared_with_samples() {
     assert!(std::fs::read_to_string(folder.path().join("foulds-fig1.svg")).unwrap().starts_with("<svg"));
     for name in ["foulds-fig2", "foulds-are"] {
         let run = format!("reproduce {name} --records 5,50 --repeats 20 --out {out}");
-        let found = json(&format!("{run} --json"));
+        let found = json(&run);
         assert_eq!(parsed(&folder.path().join(format!("{name}.json"))), found);
         assert_eq!(found["rows"].as_array().unwrap().len(), 2);
         let svg = std::fs::read_to_string(folder.path().join(format!("{name}.svg"))).unwrap();
         assert_eq!(svg.matches("<circle").count(), 10);
     }
-    let found = json("reproduce foulds-coverage --sets 3 --records 20 --epsilon 1 --json");
+    let found = json("reproduce foulds-coverage --sets 3 --records 20 --epsilon 1");
     assert_eq!(found["rows"].as_array().unwrap().len(), 3);
     refused("reproduce foulds-fig1 --truncation 0.7", "truncation");
     failed(&format!("reproduce naive-bayes --data {out}"), "adult.parquet");

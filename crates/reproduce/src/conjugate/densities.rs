@@ -2,6 +2,7 @@
 
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
+use reticent::family::Beta;
 
 use super::{FLAT, Setting};
 use crate::figure::{Curves, FigureError, curves};
@@ -30,8 +31,7 @@ pub fn densities(setting: Setting, records: usize, draws: usize, seed: u64) -> D
     let count = (setting.p * n).round();
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let grid: Vec<f64> = (0..=400).map(|k| (f64::from(k) + 0.02) / 400.04).collect();
-    let exact = FLAT;
-    let exact = reticent::family::Beta { a: exact.a + count, b: exact.b + n - count };
+    let exact = Beta { a: FLAT.a + count, b: FLAT.b + n - count };
     let (low, high) = (setting.truncation, 1.0 - setting.truncation);
     let tempered = setting.tempered(n, count);
     let inside = tempered.cdf(high) - tempered.cdf(low);
@@ -74,7 +74,7 @@ impl Densities {
                 std::slice::from_ref(&self.sample),
             ),
         ];
-        let most = self.exact.iter().copied().fold(0.0, f64::max) * 1.8;
+        let most = self.exact.iter().copied().fold(0.0, f64::max) * 1.35;
         curves("rate", "density", (0.0, 1.0), Some(most), &all)
     }
 }

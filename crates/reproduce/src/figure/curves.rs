@@ -7,7 +7,7 @@ use super::{FigureError, colour, escape};
 
 const WIDTH: f64 = 460.0;
 const HEIGHT: f64 = 300.0;
-const MARGIN: (f64, f64, f64, f64) = (64.0, 24.0, 210.0, 56.0);
+const MARGIN: (f64, f64, f64, f64) = (64.0, 24.0, 240.0, 56.0);
 
 /// Curves of one kind, with one name and one colour.
 #[derive(Debug, Clone, PartialEq)]

@@ -53,6 +53,7 @@ pub fn log_log(x: &str, y: &str, series: &[Series]) -> Result<String, FigureErro
     text(&mut svg, WIDTH / 2.0, HEIGHT + 42.0, "text-anchor=\"middle\"", &escape(x));
     let turned = format!("text-anchor=\"middle\" transform=\"rotate(-90 -54 {:.1})\"", HEIGHT / 2.0);
     text(&mut svg, -54.0, HEIGHT / 2.0, &turned, &escape(y));
+    let mut names = Vec::new();
     for (k, series) in series.iter().enumerate() {
         let place = |&(x, y): &(f64, f64)| (horizontal.place(x), HEIGHT - vertical.place(y));
         let mut path = String::new();
@@ -65,12 +66,25 @@ pub fn log_log(x: &str, y: &str, series: &[Series]) -> Result<String, FigureErro
             writeln!(svg, "<path d=\"{path}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\"/>", colour(k));
         let _ = writeln!(svg, "{dots}");
         if let Some((x, y)) = series.points.last().map(place) {
-            let style = format!("fill=\"{}\" font-weight=\"600\"", colour(k));
-            text(&mut svg, x + 10.0, y + 4.0, &style, &escape(&series.name));
+            names.push((y + 4.0, x + 10.0, k));
         }
+    }
+    apart(&mut names);
+    for (y, x, k) in names {
+        let style = format!("fill=\"{}\" font-weight=\"600\"", colour(k));
+        text(&mut svg, x, y, &style, &escape(&series[k].name));
     }
     svg.push_str("</g>\n</svg>\n");
     Ok(svg)
+}
+
+/// Moves names down until none is written over another.
+fn apart(names: &mut [(f64, f64, usize)]) {
+    const LINE: f64 = 14.0;
+    names.sort_by(|a, b| a.0.total_cmp(&b.0));
+    for k in 1..names.len() {
+        names[k].0 = names[k].0.max(names[k - 1].0 + LINE);
+    }
 }
 
 /// Powers of ten over a length.
