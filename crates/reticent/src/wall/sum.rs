@@ -37,9 +37,9 @@ impl Scratch {
         SILENT.set(true);
         let said = panic::catch_unwind(AssertUnwindSafe(|| {
             if size < width {
-                query.blocks(record, blocks)
+                query.blocks(record, blocks);
             } else {
-                blocks.push(0)
+                blocks.push(0);
             }
             let known = blocks.iter().all(|block| *block < width / size);
             if !(known && blocks.is_sorted_by(|a, b| a < b)) {
