@@ -19,6 +19,7 @@
 
 mod cholesky;
 pub mod coverage;
+pub mod crashes;
 pub mod figure;
 pub mod matching;
 pub mod memory;
