@@ -20,6 +20,7 @@
 mod cholesky;
 pub mod conjugate;
 pub mod coverage;
+pub mod crashes;
 pub mod figure;
 pub mod matching;
 pub mod memory;

@@ -4,6 +4,7 @@
 
 mod conjugate;
 mod coverage;
+mod crashes;
 mod fig1;
 mod memory;
 mod table1;
@@ -35,6 +36,8 @@ enum Experiment {
     Table2(uci::Args),
     /// Log-likelihoods of the same.
     Table3(uci::Args),
+    /// Private hidden Markov models of crashes by region and month, beside naive Bayes.
+    FouldsHmm(crashes::Args),
     /// How long DP-SEP takes at the size of the Year data set, and how much memory.
     Year(year::Args),
     /// How often private regions hold the truth.
@@ -68,6 +71,7 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
         Experiment::Fig1(args) => fig1::run(args),
         Experiment::Table2(args) => uci::table(args, uci::Number::Two),
         Experiment::Table3(args) => uci::table(args, uci::Number::Three),
+        Experiment::FouldsHmm(args) => crashes::table(args),
         Experiment::Year(args) => year::run(args),
         Experiment::Coverage(args) => coverage::run(args),
         Experiment::Memory(args) => memory::run(args),

@@ -1,6 +1,7 @@
 //! The command as a user meets it.
 
 mod account;
+mod crashes;
 mod demo;
 mod documents;
 mod examples;

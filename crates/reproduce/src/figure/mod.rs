@@ -22,6 +22,7 @@ pub use lines::{Series, log_log};
 pub use page::html;
 pub(crate) use page::{html_table, page};
 use view::View;
+pub(crate) use view::text;
 
 use crate::cholesky::{cholesky, log_determinant, solve_lower};
 use crate::metrics::{MetricError, Moments, pairing};
@@ -173,7 +174,7 @@ pub fn svg(data: &Mixture, panels: &[Panel], columns: usize) -> Result<String, F
         let (first_column, last_row) = (i % columns == 0, i + columns >= panels.len());
         let _ = writeln!(svg, "<g transform=\"translate({x:.1} {y:.1})\">");
         let style = "text-anchor=\"middle\" font-size=\"13\" font-weight=\"600\"";
-        view::text(&mut svg, PANEL_WIDTH / 2.0, -10.0, style, &escape(&panel.title));
+        text(&mut svg, PANEL_WIDTH / 2.0, -10.0, style, &escape(&panel.title));
         view.axes(&mut svg, first_column, last_row);
         view.contents(&mut svg, data, panel);
         let _ = writeln!(svg, "<g transform=\"translate(0 {:.1})\">", view.height + BOTTOM);
@@ -193,7 +194,7 @@ const WITH_NOISE: &str = "stroke=\"#000\" stroke-width=\"1.2\" stroke-dasharray=
 /// Under the black rings, so that they stand out from the records.
 const HALO: &str = "stroke=\"#fff\" stroke-width=\"3\" opacity=\".8\"";
 
-fn colour(component: usize) -> &'static str {
+pub(crate) fn colour(component: usize) -> &'static str {
     PALETTE[component % PALETTE.len()]
 }
 

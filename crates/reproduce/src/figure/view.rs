@@ -147,7 +147,7 @@ impl View {
 }
 
 /// A line of text; the content is markup already.
-pub(super) fn text(svg: &mut String, x: f64, y: f64, style: &str, content: &str) {
+pub(crate) fn text(svg: &mut String, x: f64, y: f64, style: &str, content: &str) {
     let _ = writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" {style}>{content}</text>");
 }
 

