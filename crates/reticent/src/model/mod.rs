@@ -3,6 +3,7 @@
 pub mod linear;
 pub mod logistic;
 pub mod mixture;
+pub mod mixture_vb;
 pub mod network;
 pub(crate) mod normal;
 pub mod polya_gamma;

@@ -306,6 +306,25 @@ fn a_diagonal_is_enough_for_many_weights() {
     assert!(aligned > 0.9 && sd.iter().all(|sd| *sd < 1.0), "{aligned} {sd:?}");
 }
 
+/// Without noise and with columns of levels, which always sum to the bias, there is a posterior all the same.
+#[test]
+fn collinear_levels_are_no_obstacle() {
+    let mut rng = ChaCha8Rng::seed_from_u64(6);
+    let mut values = Vec::new();
+    for _ in 0..2000 {
+        let (a, b): (usize, usize) = (rng.random_range(0..12), rng.random_range(0..9));
+        let mut row = vec![0.0; 22];
+        (row[a], row[12 + b]) = (1.0, 1.0);
+        let p = sigmoid(a as f64 / 4.0 - 1.5);
+        row[21] = if rng.random::<f64>() < p { 1.0 } else { -1.0 };
+        values.extend(row);
+    }
+    let plan = LogisticPlan::new(&[12, 9], 2000, 1.0, None).unwrap();
+    let records = Records::new(values, 22).unwrap();
+    let posterior = plan.fit_openly(records, NoiseSource::insecure_from_seed(1)).unwrap();
+    assert!(posterior.moments.mean[11] > posterior.moments.mean[0] + 1.0);
+}
+
 /// Levels of a column exclude each other: what noise says about that is dropped.
 #[test]
 fn levels_exclude_each_other() {
