@@ -24,7 +24,7 @@ pub(crate) struct Probit;
 /// More inputs than this, and weights are taken to be independent: the noise in a full precision would be too much.
 const FEW: usize = 8;
 /// Steps without privacy.
-const STEPS: u64 = 50;
+const STEPS: u64 = 20;
 
 pub(crate) const SETTINGS: [Setting; 1] = [Setting {
     name: "prior-variance",

@@ -17,6 +17,7 @@
 //!
 //! Everything here sees the records in the clear. It is for simulated or public data and for measuring, not for release.
 
+pub mod adult;
 mod cholesky;
 pub mod conjugate;
 pub mod coverage;

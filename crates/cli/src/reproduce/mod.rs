@@ -2,6 +2,7 @@
 //!
 //! Everything here is about simulated or public data: it shows what methods do, and protects nobody.
 
+mod adult;
 mod conjugate;
 mod coverage;
 mod crashes;
@@ -40,6 +41,8 @@ enum Experiment {
     FouldsHmm(crashes::Args),
     /// How long DP-SEP takes at the size of the Year data set, and how much memory.
     Year(year::Args),
+    /// Logistic regression on the adult data set, by private variational Bayes and others.
+    VipsAdult(adult::Args),
     /// How often private regions hold the truth.
     Coverage(coverage::Args),
     /// How much memory SEP and EP need as records grow (only on Linux).
@@ -73,6 +76,7 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
         Experiment::Table3(args) => uci::table(args, uci::Number::Three),
         Experiment::FouldsHmm(args) => crashes::table(args),
         Experiment::Year(args) => year::run(args),
+        Experiment::VipsAdult(args) => adult::run(args),
         Experiment::Coverage(args) => coverage::run(args),
         Experiment::Memory(args) => memory::run(args),
         Experiment::FouldsFig1(args) => conjugate::fig1(args),

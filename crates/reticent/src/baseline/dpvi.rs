@@ -44,17 +44,29 @@ impl Default for Dpvi {
 }
 
 impl Dpvi {
+    /// What a budget needs, for so many records.
+    ///
+    /// # Errors
+    /// What the accountant refuses.
+    pub fn noise_multiplier(&self, count: usize, privacy: &Privacy) -> Result<f64, BaselineError> {
+        let sampling = Sampling::Fixed { batch: self.batch as u64, records: count as u64 };
+        let multiplier = Composition::Tight.noise_multiplier(sampling, self.steps, privacy);
+        Ok(multiplier.map_err(WallError::from)?)
+    }
+
     /// The weights and, last, the bias. Records are rows of inputs and the class, -1 or 1. Under replace-one adjacency: batches have a fixed
     /// size.
     ///
     /// # Errors
     /// [`BaselineError`].
+    #[allow(clippy::too_many_arguments, reason = "each is another thing")]
     pub fn fit(
         &self,
         records: Records,
         count: usize,
         inputs: usize,
         source: NoiseSource,
+        noise_multiplier: f64,
         privacy: &Privacy,
         ledger: Box<dyn Ledger>,
     ) -> Result<(Moments, Receipt), BaselineError> {
@@ -63,15 +75,13 @@ impl Dpvi {
             return Err(BaselineError::Settings);
         }
         let d = inputs + 1;
-        let sampling = Sampling::Fixed { batch: self.batch as u64, records: count as u64 };
-        let multiplier = Composition::Tight.noise_multiplier(sampling, self.steps, privacy);
         let mut plan = Plan::new(count, privacy.adjacency());
         let sums = Sums {
             what: "clipped gradients".into(),
             width: 2 * d,
             geometry: Geometry::Ball { radius: self.clip },
             sampler: Sampler::Fixed { batch: self.batch },
-            noise_multiplier: multiplier.map_err(WallError::from)?,
+            noise_multiplier,
             steps: self.steps,
         };
         let id = plan.sums(sums).map_err(WallError::from)?;
@@ -148,8 +158,9 @@ mod tests {
         let privacy = Privacy::new(epsilon, 1e-6, Adjacency::ReplaceOne).expect("privacy");
         let source = NoiseSource::insecure_from_seed(2);
         let settings = Dpvi { steps: 300, learning_rate: 0.05, ..Dpvi::default() };
+        let noise = settings.noise_multiplier(2000, &privacy).expect("a multiplier");
         let (moments, receipt) =
-            settings.fit(records, 2000, 2, source, &privacy, Box::new(Unlimited)).expect("a fit");
+            settings.fit(records, 2000, 2, source, noise, &privacy, Box::new(Unlimited)).expect("a fit");
         assert!(receipt.guarantee.cost().is_none(), "a fixed seed has no guarantee");
         moments.mean
     }

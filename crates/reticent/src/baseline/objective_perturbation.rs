@@ -102,9 +102,11 @@ fn minimise(rows: &[(Vec<f64>, f64)], slope: &[f64], ridge: f64, d: usize) -> Op
         for (x, y) in rows {
             let s = (-softplus(y * dot(x, &w))).exp();
             let curve = s * (1.0 - s);
-            for (i, &xi) in x.iter().enumerate().filter(|(_, xi)| **xi != 0.0) {
-                gradient[i] -= y * s * xi;
-                hessian[i * d..][..=i].iter_mut().zip(x).for_each(|(h, xj)| *h += curve * xi * xj);
+            // Levels are mostly 0.
+            let present: Vec<usize> = (0..d).filter(|&i| x[i] != 0.0).collect();
+            for (k, &i) in present.iter().enumerate() {
+                gradient[i] -= y * s * x[i];
+                present[..=k].iter().for_each(|&j| hessian[i * d + j] += curve * x[i] * x[j]);
             }
         }
         if dot(&gradient, &gradient).sqrt() < 1e-9 {

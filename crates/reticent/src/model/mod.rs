@@ -5,6 +5,7 @@ pub mod hmm;
 pub mod linear;
 pub mod logistic;
 pub mod mixture;
+pub mod mixture_vb;
 pub mod network;
 pub(crate) mod normal;
 pub mod polya_gamma;

@@ -146,7 +146,7 @@ fn unknown_curvature(block: &Block, mean: &[f64], covariance: &[f64], noise: f64
 fn given(o: &[f64], gain: &[f64], spread: &[f64], alpha: f64, n: usize) -> Option<(Vec<f64>, Vec<f64>)> {
     let mut spread = spread.to_vec();
     // Directions in which nothing varies, as between the levels of a column and the bias, must not divide by 0.
-    let least = 1e-12 * (trace(&spread, n) / n as f64 + 1e-12);
+    let least = 1e-9 * (trace(&spread, n) / n as f64 + 1e-12);
     (0..n).for_each(|k| spread[k * (n + 1)] += least);
     let weights = matrix::symmetric_inverse(&spread, n)?;
     let back = matrix::multiply(&matrix::transpose(gain, n), &weights, n);
