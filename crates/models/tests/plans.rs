@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use reticent::budget::{Adjacency, Ledger, LedgerError, Privacy, Request, Spent, Ticket};
 use reticent::wall::{NoiseSource, Records};
-use reticent_models::{Facts, Model, Target, models};
+use reticent_models::{Facts, Model, ModelError, Target, models};
 use serde_json::{Value, json};
 
 /// Damaged plans of each model.
@@ -122,9 +122,12 @@ fn damaged(plan: &Value, dice: &mut Dice) -> Option<Value> {
 fn damaged_plans_are_refused_or_used_without_a_panic() {
     let privacy = Privacy::new(1.0, 1e-6, Adjacency::ReplaceOne).unwrap();
     let mut dice = Dice(1);
-    for model in models() {
+    for &model in models() {
         let facts = facts(model);
-        let plan = model.plan(&facts, Some(&privacy)).unwrap().to_json();
+        let plan = match model.plan(&facts, Some(&privacy)) {
+            Err(ModelError::OnlyWithoutPrivacy { .. }) => continue,
+            plan => plan.unwrap().to_json(),
+        };
         let plan: Value = serde_json::from_str(&plan.to_string()).unwrap();
         assert_eq!(use_plan(model, &facts, &privacy, &plan), 1, "{}: the plan itself is fine", model.name());
         let mut used = 0;
@@ -145,7 +148,7 @@ fn every_plan_of_the_corpus_is_handled() {
     for file in std::fs::read_dir(corpus).unwrap() {
         let plan: Value = serde_json::from_slice(&std::fs::read(file.unwrap().path()).unwrap()).unwrap();
         files += 1;
-        for model in models() {
+        for &model in models() {
             use_plan(model, &facts(model), &privacy, &plan["plan"]);
         }
     }
