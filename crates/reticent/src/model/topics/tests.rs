@@ -43,7 +43,7 @@ fn reference(rows: &[f64], lambda: &[f64]) -> (Vec<f64>, f64) {
     let mut bound = 0.0;
     for row in rows.chunks_exact(WORDS) {
         let length: f64 = row.iter().sum();
-        let mut gamma = vec![alpha + length / TOPICS as f64; TOPICS];
+        let mut gamma = [alpha + length / TOPICS as f64; TOPICS];
         let mut phi = vec![0.0; WORDS * TOPICS];
         let total = alpha * TOPICS as f64 + length;
         for _ in 0..2000 {
