@@ -92,7 +92,7 @@ fn main() {
     if let Ok(python) = std::env::var("RETICENT_PEERS_PYTHON") {
         match peer(&python, &documents, &lambda) {
             Some(peer) => {
-                println!("scikit-learn: {peer:.0} documents/s; ours is {:.1} times that", ours / peer)
+                println!("scikit-learn: {peer:.0} documents/s; ours is {:.1} times that", ours / peer);
             }
             None => println!("scikit-learn could not be measured with {python}"),
         }
