@@ -136,7 +136,7 @@ mod tests {
     /// Records whose six numbers are all on or all off: planned, fitted, saved, loaded and scored like any model.
     #[test]
     fn belief_networks_are_a_model_like_any_other() {
-        let record = |n: usize| vec![if n % 2 == 0 { 1.0 } else { -1.0 }; 6];
+        let record = |n: usize| vec![if n.is_multiple_of(2) { 1.0 } else { -1.0 }; 6];
         let rows: Vec<f64> = (0..4000).flat_map(record).collect();
         let privacy = Privacy::new(4.0, 1e-6, Adjacency::ReplaceOne).unwrap();
         let mut facts = Facts::new(vec![1; 6], Target::Nothing, 4000);

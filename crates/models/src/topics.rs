@@ -147,7 +147,7 @@ mod tests {
     /// Documents of one of two halves of the vocabulary, ten words each: planned, fitted, saved, loaded and scored like any model.
     #[test]
     fn topics_are_a_model_like_any_other() {
-        let document = |n: usize| (0..8).map(move |w| if (w < 4) == (n % 2 == 0) { 2.5 } else { 0.0 });
+        let document = |n: usize| (0..8).map(move |w| if (w < 4) == n.is_multiple_of(2) { 2.5 } else { 0.0 });
         let rows: Vec<f64> = (0..3000).flat_map(document).collect();
         let privacy = Privacy::new(2.0, 1e-6, Adjacency::ReplaceOne).unwrap();
         let mut facts = Facts::new(vec![1; 8], Target::Nothing, 3000);
