@@ -13,7 +13,7 @@ fn reviews(count: usize) -> String {
     text
 }
 
-/// From texts to topics with names, and to the perplexity of other texts: at most the eight words there are.
+/// From texts to topics with names, and to the perplexity of other texts: below the six words there are.
 #[test]
 fn topics_of_texts() {
     let case = Case::new(1);
@@ -23,10 +23,10 @@ fn topics_of_texts() {
     let column = format!("{{ name = \"review\", kind = \"text\", vocabulary = {words} }}");
     case.write("schema.toml", &format!("features = [{column}]\n"));
     let fit = case.fit("topics", "topics.reticent");
-    stdout(&format!("{fit} --epsilon 2 --delta 1e-6 --set topics=2"));
+    stdout(&format!("{fit} --epsilon 2 --delta 1e-6 --set topics=4"));
     let model = case.path("topics.reticent");
     let shown = stdout(&format!("show {model}"));
-    let line = shown.lines().find(|line| line.contains("soup")).expect("a topic about food");
+    let line = shown.lines().find(|line| line.trim_start().starts_with("soup")).expect("a topic about food");
     assert!(line.find("train").is_none_or(|at| at > line.find("bread").unwrap()), "{shown}");
     let score = json(&format!("evaluate {model} --data {}", case.path("test.csv")));
     let perplexity = score["score"]["perplexity"].as_f64().unwrap();

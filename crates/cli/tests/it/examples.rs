@@ -67,6 +67,9 @@ fn shell(case: &Case, line: &str) {
 fn the_guide_works() {
     let case = Case::new(4000);
     ["test.csv", "new.csv"].iter().for_each(|name| case.write(name, &people(50)));
+    let (events, schema) = crashes();
+    case.write("crashes.csv", &events);
+    case.write("crashes.toml", schema);
     let guide = include_str!("../../../../docs/guide.md");
     let mut commands = 0;
     for block in guide.split("```").skip(1).step_by(2) {
@@ -79,6 +82,23 @@ fn the_guide_works() {
         }
     }
     assert!(commands >= 10, "{commands}");
+}
+
+/// Events in two regions and three years, with what they were like, and a schema for them.
+fn crashes() -> (String, &'static str) {
+    let mut events = "region,month,light\n".to_owned();
+    for k in 0..3000 {
+        let (region, month) = (if k % 2 == 0 { "north" } else { "south" }, 1 + k % 36);
+        let light = if (month % 12 < 6) == (k % 5 > 0) { "day" } else { "night" };
+        events += &format!("{region},{month},{light}\n");
+    }
+    let schema = r#"features = [
+    { name = "region", kind = "categorical", levels = ["north", "south"] },
+    { name = "month", kind = "numeric", bounds = [1, 36] },
+    { name = "light", kind = "categorical", levels = ["day", "night"] },
+]
+"#;
+    (events, schema)
 }
 
 fn reservations(case: &Case, number: usize) {

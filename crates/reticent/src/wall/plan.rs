@@ -12,8 +12,6 @@ use std::sync::Arc;
 
 /// Lattice units between the lower and the upper bound of a score.
 const SCORE_UNITS: u32 = 1 << 20;
-/// More coordinates than this are a mistake in a plan, for which there is no memory.
-const MOST_WIDE: usize = 1 << 26;
 /// Tempered scores are integers over this.
 const WEIGHT_UNIT: u64 = 1 << 32;
 /// Log weights of candidates are integers over this.
@@ -67,7 +65,7 @@ impl Plan {
     /// [`PlanError::Invalid`] and [`PlanError::Lattice`].
     pub fn sums(&mut self, spec: Sums) -> Result<SumId, PlanError> {
         let Sums { what, width, geometry, sampler, noise_multiplier, steps } = spec;
-        let fault = if !(1..=MOST_WIDE).contains(&width) || steps == 0 {
+        let fault = if !(1..=1 << 26).contains(&width) || steps == 0 {
             Some("the width must be from 1 to 2^26, and the number of steps at least 1")
         } else if !sampler.fits(self.records) {
             Some("a batch must have at least 1 record and at most all of them")
