@@ -13,10 +13,10 @@
 //!
 //! # Noise-aware updates
 //! Given the state of a cell and its expected number of events $N$, true counts are Poisson with means $N\theta_j$, and their convolution
-//! with the noise is [summed exactly](noise). (Without noise this is the multinomial likelihood, since $\sum_j N \theta_j$ is the same in all
+//! with the noise is summed exactly. (Without noise this is the multinomial likelihood, since $\sum_j N \theta_j$ is the same in all
 //! states.) $N$ is estimated from the noisy totals of all fields, pulled towards the mean of its region as far as the noise says.
 //! Given the states, the sum of a state's cells is a noisy multinomial count whose noise is close to normal, and the
-//! [true sum](simplex) is drawn with the shares integrated out, then the shares.
+//! true sum is drawn with the shares integrated out, then the shares.
 //! Neither update conditions on true counts of cells, which would hardly move where noise is large.
 //!
 //! # Privacy
