@@ -85,8 +85,7 @@ impl Learning {
         for ((out, seen), word) in rows {
             for ((out, &x), topic) in out.iter_mut().zip(seen).zip(&topics) {
                 negative += u64::from(x < 0.0);
-                let cell = if sd > 0.0 { shrinkage.mean(x, sd, word * topic / all_topics) } else { x };
-                *out = prior * word + scale * cell;
+                *out = prior * word + scale * shrinkage.mean(x, sd, word * topic / all_topics);
             }
         }
         negative
@@ -120,7 +119,13 @@ impl ExpectationModel for Learning {
     /// $\lambda = \eta + S$, with noise taken out of $S$ as far as that is known.
     fn maximise(&mut self, sums: &ExpectedSums) -> u64 {
         let mut lambda = std::mem::take(&mut self.lambda);
+        let noiseless = sums.noise_variance.iter().all(|variance| *variance == 0.0);
         let negative = match self.cells {
+            // Without noise nothing is shrunk, and words that no document has keep the prior.
+            _ if noiseless => {
+                lambda.iter_mut().zip(&sums.values).for_each(|(l, x)| *l = self.model.word_prior + x);
+                0
+            }
             Cells::Zeroed => {
                 for (lambda, &x) in lambda.iter_mut().zip(&sums.values) {
                     *lambda = self.model.word_prior + x.max(0.0);

@@ -284,3 +284,15 @@ fn plans_are_read_back_and_checked() {
     let wrong = TopicsPlan { model: TopicModel { topics: 0, ..model() }, ..plan };
     assert!(wrong.price(1e-6).is_err());
 }
+
+/// A word that no document has keeps its prior: without noise too, other documents that have it are not impossible.
+#[test]
+fn words_that_were_not_seen_are_not_impossible() {
+    let mut rows = corpus(300, 5);
+    rows.iter_mut().step_by(WORDS).for_each(|count| *count = 0.0);
+    let (records, source) = (Records::new(rows, WORDS).unwrap(), NoiseSource::insecure_from_seed(1));
+    let plan = TopicsPlan::without_privacy(&model(), 300, None, 5);
+    let (posterior, _) = plan.fit(records, source, None, Box::new(Unlimited)).unwrap();
+    // Exactly the prior, in every topic.
+    assert_eq!(posterior.lambda[..TOPICS], [model().word_prior; TOPICS]);
+}
