@@ -27,7 +27,6 @@ fn after_help() -> String {
         "\
 Models:
 {models}
-
 Under replace-one adjacency the number of records is public and read from the file. Under add-remove
 it is not, and --records says about how many there are: a public guess.
 
@@ -35,7 +34,7 @@ Bounds that the schema leaves private (`bounds = \"private\", within = [0, 1e9]`
 of the budget. Records that do not fit in 64 MB are read again for each release: the files must not change.
 
 Ctrl-C stops between two releases. A private run that was stopped stays charged, and leaves a checkpoint
-beside --out: the same command with --resume goes on from there, once, at no further cost.
+beside --out: the same command with --resume goes on from there at no further cost: once, which a --ledger sees to.
 
 Example:
   reticent fit regression --data people.csv --schema schema.toml --epsilon 1 --delta 1e-5 --out model.reticent"

@@ -8,7 +8,7 @@ use reticent::wall::{NoiseSource, Records};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::model::{parse, settle};
+use crate::model::{parse, same_inputs, settle};
 use crate::{Facts, Fitted, Model, ModelError, Outline, Planned, Release, Saved, Setting, Target};
 
 pub(crate) struct VariationalNetworks;
@@ -55,7 +55,7 @@ impl Model for VariationalNetworks {
     }
     fn read_plan(&self, facts: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
         let plan: VariationalPlan = parse(self.name(), plan)?;
-        same_inputs(self, plan.inputs, facts)?;
+        same_inputs(self.name(), plan.inputs, facts)?;
         Ok(Box::new(plan))
     }
     fn load(&self, saved: &Saved) -> Result<Box<dyn Fitted>, ModelError> {
@@ -103,20 +103,12 @@ impl Model for GradientNetworks {
     }
     fn read_plan(&self, facts: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
         let plan: GradientsPlan = parse(self.name(), plan)?;
-        same_inputs(self, plan.inputs, facts)?;
+        same_inputs(self.name(), plan.inputs, facts)?;
         Ok(Box::new(plan))
     }
     fn load(&self, saved: &Saved) -> Result<Box<dyn Fitted>, ModelError> {
         Ok(Box::new(saved.restore::<NetworkPosterior>(self.name())?))
     }
-}
-
-fn same_inputs(model: &dyn Model, inputs: usize, facts: &Facts) -> Result<(), ModelError> {
-    if inputs == facts.inputs() {
-        return Ok(());
-    }
-    let why = format!("it has {inputs} inputs, and the schema {}", facts.inputs());
-    Err(ModelError::Plan { model: model.name(), why })
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]

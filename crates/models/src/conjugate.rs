@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::model::parse;
+use crate::model::{parse, same_inputs};
 use crate::{Facts, Fitted, Model, ModelError, Outline, Planned, Release, Setting};
 
 /// How the noise is read.
@@ -71,10 +71,7 @@ pub(crate) fn read_plan<P: Single>(
     plan: &Value,
 ) -> Result<Box<dyn Planned>, ModelError> {
     let plan: P = parse(model.name(), plan)?;
-    if plan.inputs() != facts.inputs() {
-        let why = format!("it has {} inputs, and the schema {}", plan.inputs(), facts.inputs());
-        return Err(ModelError::Plan { model: model.name(), why });
-    }
+    same_inputs(model.name(), plan.inputs(), facts)?;
     Ok(Box::new(Once(plan)))
 }
 

@@ -10,7 +10,7 @@ use reticent::wall::{NoiseSource, Records, WallError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::model::{parse, settle};
+use crate::model::{parse, same_inputs, settle};
 use crate::{
     Facts, Fitted, Model, ModelError, Outline, Planned, Point, Predicted, Release, Saved, Setting, Target,
 };
@@ -60,10 +60,7 @@ impl Model for Mixtures {
     }
     fn read_plan(&self, facts: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
         let plan: Plan = parse(self.name(), plan)?;
-        if plan.plan.dimension != facts.inputs() {
-            let why = format!("it has {} inputs, and the schema {}", plan.plan.dimension, facts.inputs());
-            return Err(ModelError::Plan { model: self.name(), why });
-        }
+        same_inputs(self.name(), plan.plan.dimension, facts)?;
         Ok(Box::new(plan))
     }
     fn load(&self, saved: &Saved) -> Result<Box<dyn Fitted>, ModelError> {

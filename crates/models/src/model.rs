@@ -258,3 +258,12 @@ pub(crate) fn parse<T: serde::de::DeserializeOwned>(
     }
     T::deserialize(plan).map_err(|error| ModelError::Plan { model, why: error.to_string() })
 }
+
+/// Whether a plan is for records of as many inputs as the schema has.
+pub(crate) fn same_inputs(model: &'static str, inputs: usize, facts: &Facts) -> Result<(), ModelError> {
+    if inputs == facts.inputs() {
+        return Ok(());
+    }
+    let why = format!("it has {inputs} inputs, and the schema {}", facts.inputs());
+    Err(ModelError::Plan { model, why })
+}

@@ -13,7 +13,7 @@ use reticent::wall::{Geometry, NoiseSource, Plan, Records, Sampler, Sums, Wall, 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::model::{parse, settle};
+use crate::model::{parse, same_inputs, settle};
 use crate::network::ClassPlan;
 use crate::{
     Facts, Fitted, Model, ModelError, Outline, Planned, Predicted, Release, Saved, Setting, Target, Variances,
@@ -74,10 +74,7 @@ impl Model for Probit {
             let plan: ProbitPlan = parse(self.name(), plan)?;
             (plan.inputs, Box::new(plan))
         };
-        if inputs != facts.inputs() {
-            let why = format!("it has {inputs} inputs, and the schema {}", facts.inputs());
-            return Err(ModelError::Plan { model: self.name(), why });
-        }
+        same_inputs(self.name(), inputs, facts)?;
         Ok(plan)
     }
     fn load(&self, saved: &Saved) -> Result<Box<dyn Fitted>, ModelError> {

@@ -9,7 +9,7 @@ use reticent::wall::{NoiseSource, Records};
 use serde_json::Value;
 
 use crate::conjugate::plenty;
-use crate::model::{parse, settle};
+use crate::model::{parse, same_inputs, settle};
 use crate::{
     Facts, Fitted, Model, ModelError, Outline, Planned, Predicted, Release, Saved, Target, Variances,
 };
@@ -67,10 +67,7 @@ pub(crate) fn read_plan(
 ) -> Result<Box<dyn Planned>, ModelError> {
     settle::<0>(model, facts)?;
     let plan: RegressionPlan = parse(model.name(), plan)?;
-    if plan.inputs != facts.inputs() {
-        let why = format!("it has {} inputs, and the schema {}", plan.inputs, facts.inputs());
-        return Err(ModelError::Plan { model: model.name(), why });
-    }
+    same_inputs(model.name(), plan.inputs, facts)?;
     Ok(Box::new(plan))
 }
 

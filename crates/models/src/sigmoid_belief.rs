@@ -6,7 +6,7 @@ use reticent::receipt::Receipt;
 use reticent::wall::{NoiseSource, Records, WallError};
 use serde_json::Value;
 
-use crate::model::{parse, settle};
+use crate::model::{parse, same_inputs, settle};
 use crate::{
     Facts, Fitted, Highlight, Model, ModelError, Outline, Planned, Predicted, Release, Saved, Setting, Target,
 };
@@ -47,10 +47,7 @@ impl Model for SigmoidBelief {
     }
     fn read_plan(&self, facts: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
         let plan: BeliefPlan = parse(self.name(), plan)?;
-        if plan.model.outputs != facts.inputs() {
-            let why = format!("it has {} inputs, and the schema {}", plan.model.outputs, facts.inputs());
-            return Err(ModelError::Plan { model: self.name(), why });
-        }
+        same_inputs(self.name(), plan.model.outputs, facts)?;
         Ok(Box::new(plan))
     }
     fn load(&self, saved: &Saved) -> Result<Box<dyn Fitted>, ModelError> {
