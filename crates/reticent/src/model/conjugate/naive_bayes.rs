@@ -108,7 +108,7 @@ impl NaiveBayesPlan {
                 let (mean, sd) = totals.of(class, Some(d));
                 let total = if sd.is_finite() { Total::Told { mean, sd } } else { Total::Unknown };
                 let draws = self.block(&block[class], law, total, &mut rng);
-                let variances = self.records_variance(&block[class], mean);
+                let variances = self.records_variance(&draws, mean);
                 posterior.push(draws.iter().map(|shares| shares.iter().map(|p| p.ln()).collect()), variances);
             }
         }
@@ -129,14 +129,13 @@ impl NaiveBayesPlan {
         found.iter().step_by(each).map(share).collect()
     }
 
-    /// The variance of the logarithm of each share, were the counts known: $\psi'(a + n) - \psi'(A + N)$.
-    fn records_variance(&self, noisy: &[f64], total: f64) -> Vec<f64> {
-        let all = total.max(0.0) + self.concentration * noisy.len() as f64;
-        noisy
-            .iter()
-            .map(|n| trigamma(n.max(0.0) + self.concentration) - trigamma(all))
-            .map(|v| v.max(0.0))
-            .collect()
+    /// The variance of the logarithm of each share, were the counts known: $\psi'(a + n) - \psi'(A + N)$, at the counts to expect. Noisy
+    /// ones may be near 0 by chance, where that is huge.
+    fn records_variance(&self, shares: &[Vec<f64>], total: f64) -> Vec<f64> {
+        let levels = shares.first().map_or(0, Vec::len);
+        let all = total.max(0.0) + self.concentration * levels as f64;
+        let expected = |k: usize| shares.iter().map(|shares| shares[k]).sum::<f64>() / shares.len() as f64;
+        (0..levels).map(|k| (trigamma(all * expected(k)) - trigamma(all)).max(0.0)).collect()
     }
 }
 
