@@ -175,7 +175,7 @@ impl Sep {
         let (width, n, by_n) = (model.width(), self.records, 1.0 / self.records);
         let (mut factor, mut natural, mut cavity) =
             (vec![0.0; width], vec![0.0; width], M::Cavity::default());
-        let mut mean = Mean::new(&self.noise, width);
+        let mut mean = (average == Average::SecondHalf).then(|| Mean::new(&self.noise, width));
         let coordinates = phase.coordinates;
         for step in 0..phase.steps {
             if coordinates == Coordinates::Difference {
@@ -210,11 +210,11 @@ impl Sep {
                     }
                 },
             );
-            if average == Average::SecondHalf && 2 * step >= phase.steps {
+            if let Some(mean) = mean.as_mut().filter(|_| 2 * step >= phase.steps) {
                 mean.push(&self.likelihood, &self.noise, 1.0 - share);
             }
         }
-        self.averaged = mean.finish();
+        self.averaged = mean.and_then(Mean::finish);
         Ok(())
     }
 

@@ -230,12 +230,12 @@ fn add_scaled(real: &[f64], factor: f64, limit: i64, norm: Norm, sums: &mut [i64
     within
 }
 
-/// In eight lanes, so that the compiler need not keep the order of additions.
+/// In sixteen lanes, so that the compiler need not keep the order of additions.
 #[inline(always)]
 fn real_norm(norm: Norm, real: &[f64]) -> f64 {
     let size = |x: f64| if norm == Norm::One { x.abs() } else { x * x };
-    let mut lanes = [0.0; 8];
-    let (chunks, rest) = real.as_chunks::<8>();
+    let mut lanes = [0.0; 16];
+    let (chunks, rest) = real.as_chunks::<16>();
     for chunk in chunks {
         for (lane, &x) in lanes.iter_mut().zip(chunk) {
             *lane += size(x);

@@ -64,23 +64,6 @@ const NOTHING: f64 = 708.0;
 /// Variances are at least this, so that $\alpha$ is a number.
 const LEAST_VARIANCE: f64 = 1e-100;
 
-/// Moments and derivatives for one unit.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Rectified {
-    /// $E$.
-    pub(super) mean: f64,
-    /// $V$.
-    pub(super) variance: f64,
-    /// $dE/dm$.
-    pub(super) mean_by_mean: f64,
-    /// $dE/dv$.
-    pub(super) mean_by_variance: f64,
-    /// $dV/dm$.
-    pub(super) variance_by_mean: f64,
-    /// $dV/dv$.
-    pub(super) variance_by_variance: f64,
-}
-
 /// $\sum_k c_k x^k$, in pairs of terms and two sums, which do not wait for each other.
 #[inline(always)]
 fn polynomial<const TERMS: usize>(c: &[f64; TERMS], x: f64) -> f64 {
@@ -115,53 +98,117 @@ fn exp_minus(y: f64) -> f64 {
     if y < NOTHING { sum * power } else { 0.0 }
 }
 
-/// The moments of $\max(a, 0)$ for $a \sim N(m, v)$.
-#[inline(always)]
-pub(super) fn rectify(m: f64, v: f64) -> Rectified {
-    let v = if v > LEAST_VARIANCE { v } else { LEAST_VARIANCE };
-    let sd = v.sqrt();
-    let by_sd = 1.0 / sd;
-    let alpha = m * by_sd;
-    let a = alpha.abs();
-    let e = exp_minus(0.5 * alpha * alpha);
-    // 1/(a + c), which need not wait for a.
-    let by = sd / sd.mul_add(TAIL_SHIFT, m.abs());
-    let t = (-TAIL_PLACE[1]).mul_add(by, TAIL_PLACE[0]);
-    let tail = polynomial(&TAIL, t) * by;
-    // Rounding can leave a little less than nothing.
-    let excess = (-a).mul_add(tail, INVERSE_SQRT_TAU);
-    let w = if excess > 0.0 { e * excess } else { 0.0 };
-    let (tail, phi) = (e * tail, e * INVERSE_SQRT_TAU);
-    let (below, above) = if m < 0.0 { (1.0 - tail, tail) } else { (tail, 1.0 - tail) };
-    let mean = if m < 0.0 { 0.0 } else { m } + sd * w;
-    let share = above - w * (a + w);
-    Rectified {
-        mean,
-        variance: if share > 0.0 { v * share } else { 0.0 },
-        mean_by_mean: above,
-        mean_by_variance: 0.5 * phi * by_sd,
-        variance_by_mean: 2.0 * mean * below,
-        variance_by_variance: above - mean * by_sd * phi,
+/// How many units are worked out together, at most.
+pub(super) const BLOCK: usize = 64;
+
+/// A block of units: what goes in, what is found on the way, and what comes out. Arrays in one place, so that the compiler knows that
+/// they do not overlap.
+pub(super) struct Units {
+    /// $m$.
+    pub(super) m: [f64; BLOCK],
+    /// $v$.
+    pub(super) v: [f64; BLOCK],
+    by_sd: [f64; BLOCK],
+    /// $1/(|\alpha| + c)$, of which the tail is a function.
+    place: [f64; BLOCK],
+    exponential: [f64; BLOCK],
+    tail: [f64; BLOCK],
+    /// $E$.
+    pub(super) mean: [f64; BLOCK],
+    /// $V$.
+    pub(super) variance: [f64; BLOCK],
+    /// $dE/dm$, $dE/dv$, $dV/dm$ and $dV/dv$.
+    pub(super) by: [[f64; BLOCK]; 4],
+}
+
+impl Default for Units {
+    fn default() -> Self {
+        let none = [0.0; BLOCK];
+        Self {
+            m: none,
+            v: none,
+            by_sd: none,
+            place: none,
+            exponential: none,
+            tail: none,
+            mean: none,
+            variance: none,
+            by: [none; 4],
+        }
     }
 }
 
-/// Units that are worked out together: enough for the compiler to keep a loop, which becomes vector code.
-pub(super) const LANES: usize = 8;
-
-/// [`rectify`] for several units: the six results, each for all units.
-#[inline(always)]
-pub(super) fn rectify_all(m: &[f64; LANES], v: &[f64; LANES]) -> [[f64; LANES]; 6] {
-    let mut out = [[0.0; LANES]; 6];
-    for l in 0..LANES {
-        let z = rectify(m[l], v[l]);
-        out[0][l] = z.mean;
-        out[1][l] = z.variance;
-        out[2][l] = z.mean_by_mean;
-        out[3][l] = z.mean_by_variance;
-        out[4][l] = z.variance_by_mean;
-        out[5][l] = z.variance_by_variance;
+impl Units {
+    /// The moments of $\max(a, 0)$ for the first `count` units. Each sweep has so little in it that its vectors need not wait for each
+    /// other.
+    #[inline(always)]
+    pub(super) fn rectify(&mut self, count: usize) {
+        let count = count.min(BLOCK);
+        for i in 0..count {
+            let v = if self.v[i] > LEAST_VARIANCE { self.v[i] } else { LEAST_VARIANCE };
+            let sd = v.sqrt();
+            // One division for 1/sd and for 1/(|m|/sd + c) = sd/(|m| + c sd).
+            let shifted = sd.mul_add(TAIL_SHIFT, self.m[i].abs());
+            let inverse = 1.0 / (sd * shifted);
+            self.v[i] = v;
+            self.by_sd[i] = inverse * shifted;
+            self.place[i] = inverse * v;
+        }
+        for i in 0..count {
+            let alpha = self.m[i] * self.by_sd[i];
+            self.exponential[i] = exp_minus(0.5 * alpha * alpha);
+        }
+        for i in 0..count {
+            let t = (-TAIL_PLACE[1]).mul_add(self.place[i], TAIL_PLACE[0]);
+            self.tail[i] = polynomial(&TAIL, t) * self.place[i];
+        }
+        for i in 0..count {
+            let (m, v, by_sd) = (self.m[i], self.v[i], self.by_sd[i]);
+            let (e, tail) = (self.exponential[i], self.tail[i]);
+            let (sd, a) = (v * by_sd, (m * by_sd).abs());
+            // Rounding can leave a little less than nothing.
+            let excess = (-a).mul_add(tail, INVERSE_SQRT_TAU);
+            let w = if excess > 0.0 { e * excess } else { 0.0 };
+            let (tail, phi) = (e * tail, e * INVERSE_SQRT_TAU);
+            let (below, above) = if m < 0.0 { (1.0 - tail, tail) } else { (tail, 1.0 - tail) };
+            let mean = if m < 0.0 { 0.0 } else { m } + sd * w;
+            let share = above - w * (a + w);
+            self.mean[i] = mean;
+            self.variance[i] = if share > 0.0 { v * share } else { 0.0 };
+            self.by[0][i] = above;
+            self.by[1][i] = 0.5 * phi * by_sd;
+            self.by[2][i] = 2.0 * mean * below;
+            self.by[3][i] = above - mean * by_sd * phi;
+        }
     }
-    out
+}
+
+/// Moments and derivatives for one unit.
+#[cfg(test)]
+#[derive(Debug, PartialEq)]
+pub(super) struct Rectified {
+    pub(super) mean: f64,
+    pub(super) variance: f64,
+    pub(super) mean_by_mean: f64,
+    pub(super) mean_by_variance: f64,
+    pub(super) variance_by_mean: f64,
+    pub(super) variance_by_variance: f64,
+}
+
+#[cfg(test)]
+pub(super) fn rectify(m: f64, v: f64) -> Rectified {
+    let mut units = Units::default();
+    (units.m[0], units.v[0]) = (m, v);
+    units.rectify(1);
+    let Units { mean, variance, by, .. } = units;
+    Rectified {
+        mean: mean[0],
+        variance: variance[0],
+        mean_by_mean: by[0][0],
+        mean_by_variance: by[1][0],
+        variance_by_mean: by[2][0],
+        variance_by_variance: by[3][0],
+    }
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@
 //!
 //! A weight for which $u$ is not positive has no site: its contribution is 0, and those of the other weights stand.
 
-use super::relu::{LANES, rectify_all};
+use super::relu::{BLOCK, Units};
 use super::{FARTHEST, Layer, Network, OutputNoise, split, split_mut};
 use crate::family::Gamma;
 use crate::model::tilt::{Tilt, class};
@@ -23,6 +23,7 @@ use std::cell::RefCell;
 /// What sites need to know of a cavity.
 #[derive(Debug, Clone, Default)]
 pub struct NetworkCavity {
+    /// Of each weight, and [`LANES`] more that nothing is made of.
     means: Vec<f64>,
     variances: Vec<f64>,
     noise: Option<Gamma>,
@@ -30,24 +31,28 @@ pub struct NetworkCavity {
 }
 
 /// The activations of one record. Every value is written before it is read: nothing of a record reaches the next.
-/// Hidden units come in whole blocks of [`LANES`], and what a block holds beyond its layer is overwritten or not read.
+/// Hidden units come in whole vectors of [`LANES`], and what is beyond their layer is overwritten or not read.
 #[derive(Default)]
 struct Scratch {
     /// Means and variances of the inputs of each layer, with the bias.
     means: Vec<f64>,
     variances: Vec<f64>,
-    /// For each hidden unit the four derivatives of [`rectify`], one after the other.
+    /// For each hidden unit the four derivatives of its moments, one after the other.
     by: [Vec<f64>; 4],
     /// Derivatives of $\log Z$ by the means and variances of the pre-activations of a layer, and of the one below.
     upper: [Vec<f64>; 2],
     lower: [Vec<f64>; 2],
     /// $k$ for the weights of an input that is 1.
     curvature: Vec<f64>,
+    block: Box<Units>,
 }
 
 thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::default();
 }
+
+/// What a vector holds: loops over hidden units have no rest.
+const LANES: usize = 4;
 
 /// A record with a larger number in it says nothing.
 const LARGEST: f64 = 1e30;
@@ -82,13 +87,13 @@ pub(in crate::model) fn tilted_gamma(cavity: Gamma, gap: f64, variance: f64) -> 
 impl NetworkCavity {
     /// $m$ of each weight.
     pub(super) fn means(&self) -> &[f64] {
-        &self.means
+        &self.means[..self.means.len() - LANES]
     }
 
     pub(super) fn prepare(&mut self, model: &Network, natural: &[f64]) {
         let [lambdas, precisions, gamma] = split(natural, model.weights());
-        self.means.resize(model.weights(), 0.0);
-        self.variances.resize(model.weights(), 0.0);
+        self.means.resize(model.weights() + LANES, 0.0);
+        self.variances.resize(model.weights() + LANES, 1.0);
         with_wide_vectors(
             #[inline(always)]
             || {
@@ -107,8 +112,8 @@ impl NetworkCavity {
     pub(super) fn prepare_weights(&mut self, model: &Network, likelihood: &[f64], kept: f64) -> bool {
         let [lambdas, precisions, _] = split(likelihood, model.weights());
         let [_, priors, _] = split(&model.prior, model.weights());
-        self.means.resize(model.weights(), 0.0);
-        self.variances.resize(model.weights(), 0.0);
+        self.means.resize(model.weights() + LANES, 0.0);
+        self.variances.resize(model.weights() + LANES, 1.0);
         let mut allowed = false;
         with_wide_vectors(
             #[inline(always)]
@@ -145,13 +150,15 @@ impl NetworkCavity {
     }
 
     /// From moments of the weights.
-    pub(super) fn new(means: Vec<f64>, variances: Vec<f64>, noise_variance: f64) -> Self {
+    pub(super) fn new(mut means: Vec<f64>, mut variances: Vec<f64>, noise_variance: f64) -> Self {
+        means.extend([0.0; LANES]);
+        variances.extend([1.0; LANES]);
         Self { means, variances, noise: None, noise_variance }
     }
 
     /// $v$ of each weight.
     pub(super) fn variances(&self) -> &[f64] {
-        &self.variances
+        &self.variances[..self.variances.len() - LANES]
     }
 
     /// Mean and variance of the output, without the noise about it.
@@ -203,7 +210,7 @@ impl NetworkCavity {
 
     #[inline(always)]
     fn forward(&self, model: &Network, inputs: &[f64], scratch: &mut Scratch) -> (f64, f64) {
-        let Scratch { means, variances, by, upper: [sums, spreads], .. } = scratch;
+        let Scratch { means, variances, by, upper: [sums, spreads], block, .. } = scratch;
         means[..inputs.len()].copy_from_slice(inputs);
         means[inputs.len()] = 1.0;
         variances[..=inputs.len()].fill(0.0);
@@ -215,22 +222,25 @@ impl NetworkCavity {
             sums.fill(0.0);
             spreads.fill(0.0);
             let z = (&means[place..next], &variances[place..next]);
-            let into = (&mut sums[..units], &mut spreads[..units]);
+            let into = (&mut *sums, &mut *spreads);
             // The inputs of the network are known.
             if k == 0 {
                 self.add_inputs::<true>(layer, z, into);
             } else {
                 self.add_inputs::<false>(layer, z, into);
             }
-            let blocks = sums.as_chunks::<LANES>().0.iter().zip(spreads.as_chunks::<LANES>().0);
-            for (block, (m, v)) in blocks.enumerate() {
-                let first = block * LANES;
-                let (m, v) = (m.map(|m| m * layer.scale), v.map(|v| v * layer.scale * layer.scale));
-                let [mean, variance, rest @ ..] = rectify_all(&m, &v);
-                means[next + first..][..LANES].copy_from_slice(&mean);
-                variances[next + first..][..LANES].copy_from_slice(&variance);
-                for (into, from) in by.iter_mut().zip(rest) {
-                    into[unit + first..][..LANES].copy_from_slice(&from);
+            for first in (0..blocks).step_by(BLOCK) {
+                let count = BLOCK.min(blocks - first);
+                let (scale, part) = (layer.scale, first..first + count);
+                let from = sums[part.clone()].iter().zip(&spreads[part]);
+                for ((m, v), (sum, spread)) in block.m.iter_mut().zip(&mut block.v).zip(from) {
+                    (*m, *v) = (sum * scale, spread * (scale * scale));
+                }
+                block.rectify(count);
+                means[next + first..][..count].copy_from_slice(&block.mean[..count]);
+                variances[next + first..][..count].copy_from_slice(&block.variance[..count]);
+                for (into, from) in by.iter_mut().zip(&block.by) {
+                    into[unit + first..][..count].copy_from_slice(&from[..count]);
                 }
             }
             (means[next + units], variances[next + units]) = (1.0, 0.0);
@@ -276,20 +286,22 @@ impl NetworkCavity {
         (zm, zv): (&[f64], &[f64]),
         (sums, spreads): (&mut [f64], &mut [f64]),
     ) {
+        // Weights of the next input go into sums beyond the layer, which are not read.
         let units = sums.len();
-        let row = |i: usize| layer.first + (first + i) * units;
+        let row = |i: usize| layer.first + (first + i) * layer.units;
         let means: [&[f64]; ROWS] = from_fn(|i| &self.means[row(i)..][..units]);
         let variances: [&[f64]; ROWS] = from_fn(|i| &self.variances[row(i)..][..units]);
         let zm: [f64; ROWS] = from_fn(|i| zm[first + i]);
         let zv: [f64; ROWS] = from_fn(|i| zv[first + i]);
+        let square: [f64; ROWS] = from_fn(|i| zm[i] * zm[i] + zv[i]);
         for (j, (into_sum, into_spread)) in sums.iter_mut().zip(&mut spreads[..units]).enumerate() {
             let (mut sum, mut spread) = (*into_sum, *into_spread);
             for i in 0..ROWS {
                 let (m, v) = (means[i][j], variances[i][j]);
-                sum += m * zm[i];
-                spread += v * (zm[i] * zm[i] + zv[i]);
+                sum = m.mul_add(zm[i], sum);
+                spread = v.mul_add(square[i], spread);
                 if !KNOWN {
-                    spread += m * m * zv[i];
+                    spread = (m * m).mul_add(zv[i], spread);
                 }
             }
             (*into_sum, *into_spread) = (sum, spread);
@@ -306,7 +318,7 @@ impl NetworkCavity {
         scratch: &mut Scratch,
         (lambdas, precisions): (&mut [f64], &mut [f64]),
     ) {
-        let Scratch { means, variances, by, upper, lower, curvature } = scratch;
+        let Scratch { means, variances, by, upper, lower, curvature, .. } = scratch;
         let (inputs, mut unit) = sizes(model);
         let last = model.layers[model.layers.len() - 1];
         let mut place = inputs - last.inputs - 1;
@@ -454,7 +466,6 @@ fn sums_of(
     d: &[f64],
     term: impl Fn(f64, f64, f64, f64) -> (f64, f64),
 ) -> (f64, f64) {
-    const LANES: usize = 4;
     let mut first = [0.0; LANES];
     let mut second = [0.0; LANES];
     let blocks = a.chunks_exact(LANES).zip(b.chunks_exact(LANES));
