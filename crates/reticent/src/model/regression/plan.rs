@@ -400,7 +400,7 @@ impl RegressionPlan {
             let released = wall.sum(*id, &Moments { frame: &frame, radius })?;
             let (next, moved) = frame.update(&released, radius, records);
             frame = next;
-            projections += moved;
+            projections += u64::from(moved);
         }
         let mut predictor = Predictor { frame, refined: None };
         let mut variance = predictor.frame.residual_variance;

@@ -119,14 +119,16 @@ impl Frame {
         (1.0 + reach * (self.spread.iter().sum::<f64>() + 1.0)).sqrt()
     }
 
-    /// What a round says, from its released moments over their radius squared; and how many directions the noise had given a variance
-    /// that is not positive.
-    pub(super) fn update(&self, released: &Released, radius: f64, records: f64) -> (Self, u64) {
+    /// What a round says, from its released moments over their radius squared; and whether noise had made moments of them that no
+    /// records have. Those are moved to the nearest that some could have: or a sum of weights that is a little too small would make
+    /// means too large, and with them all covariances, if the inputs are far from the centre.
+    pub(super) fn update(&self, released: &Released, radius: f64, records: f64) -> (Self, bool) {
         let (d, n) = (self.inputs(), self.inputs() + 2);
         let unit = radius * radius / records;
         let mut moments = vec![0.0; n * n];
         symmetric::from_coordinates(&released.values, n, &mut moments);
         moments.iter_mut().for_each(|x| *x *= unit);
+        let moved = matrix::raise_eigenvalues(&mut moments, n, 0.0);
         // Noise of a diagonal element, of an off-diagonal one, and of the whole in the spectral norm.
         let noise = released.noise_sd[0] * unit;
         let off = noise * std::f64::consts::FRAC_1_SQRT_2;
@@ -164,8 +166,8 @@ impl Frame {
         centre.iter_mut().for_each(|x| *x = x.clamp(-1.0, 1.0));
         let mut z = vec![0.0; d];
         self.whiten(&centre, &mut z);
-        let moved: f64 = z.iter().zip(&mean_z).zip(&slope).map(|((z, mean), s)| (z - mean) * s).sum();
-        let intercept = self.predict(&centre) + deviation * (mean_r + moved);
+        let beyond: f64 = z.iter().zip(&mean_z).zip(&slope).map(|((z, mean), s)| (z - mean) * s).sum();
+        let intercept = self.predict(&centre) + deviation * (mean_r + beyond);
         let mut weights = self.weights.clone();
         for (weight, row) in weights.iter_mut().zip(self.whitening.chunks_exact(d)) {
             *weight += deviation * dot(row, &slope);
@@ -187,7 +189,6 @@ impl Frame {
         let error = from_noise + left / records;
         let residual_variance = (left * self.residual_variance).min(1.0);
         let from_slopes = |(l, floor): (&f64, &f64)| error * floor / (l * l) * self.residual_variance;
-        let moved = values.iter().filter(|value| **value <= 0.0).count() as u64;
         let frame = Self {
             centre,
             whitening,

@@ -298,7 +298,30 @@ fn broken_plans_of_networks_are_refused() {
     assert!(!broken(&|_| ()));
 }
 
-/// Few records under much noise: variances that are not positive are counted in the receipt.
+/// Few records, and inputs far from the middle of their bounds: no fit may be far worse than the mean of the targets, whatever the
+/// noise. The noise leaves slopes an error of about 0.1 of the deviation of the target for each of ten inputs, which adds about 5 % to it.
+#[test]
+fn no_fit_is_far_off() {
+    let (n, d) = (1400, 10);
+    let mut rng = ChaCha8Rng::seed_from_u64(8);
+    let mut row = || {
+        let mut row: Vec<f64> = (0..d).map(|_| -0.8 + 0.1 * normal(&mut rng)).collect();
+        row.push(row[0] - row[1] + 0.3 * normal(&mut rng));
+        row
+    };
+    let values: Vec<f64> = (0..n).flat_map(|_| row()).collect();
+    let test: Vec<Vec<f64>> = (0..400).map(|_| row()).collect();
+    let plan = RegressionPlan::linear(d, n, &privacy(1.0)).expect("a plan");
+    for _ in 0..60 {
+        let records = Records::new(values.clone(), d + 1).expect("whole rows");
+        let (posterior, _) = plan.fit(records, source(), &privacy(1.0), Box::new(Unlimited)).expect("a fit");
+        let errors = test.iter().map(|row| (posterior.predict(&row[..d]).mean - row[d]).powi(2));
+        let error = (errors.sum::<f64>() / 400.0).sqrt();
+        assert!(error < 1.5 * 0.33, "{error}");
+    }
+}
+
+/// Few records under much noise: moments that no records have are counted in the receipt.
 #[test]
 fn what_was_moved_back_is_counted() {
     let privacy = privacy(0.1);
@@ -307,7 +330,7 @@ fn what_was_moved_back_is_counted() {
         let records = Records::new(values(100, 1), 3).expect("whole rows");
         plan.fit(records, source(), &privacy, Box::new(Unlimited)).expect("a fit").1.projections
     });
-    // Each of 60 rounds has a variance of noise alone, which is negative half of the time.
+    // Each of 60 rounds has an eigenvalue of noise alone, which is negative half of the time.
     assert!(moved.sum::<u64>() > 0);
 }
 
