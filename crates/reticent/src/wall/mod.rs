@@ -155,7 +155,7 @@ impl Wall {
             if open {
                 sum::plain(&mut self.records, batch, query, &mut values);
             } else {
-                self.scratch.clear(entry.width);
+                self.scratch.sum = vec![0; entry.width];
                 sum::exact(&mut self.records, batch, query, lattice, &mut self.scratch);
                 let sums = &self.scratch.sum;
                 if let Geometry::L1Ball { .. } = geometry {
@@ -205,7 +205,7 @@ impl Wall {
             sum::plain(&mut self.records, None, query, &mut sums);
             sums.iter().map(|sum| (sum * log_unit) as i128).collect()
         } else {
-            self.scratch.clear(entry.width);
+            self.scratch.sum = vec![0; entry.width];
             sum::exact(&mut self.records, None, query, lattice, &mut self.scratch);
             self.scratch.sum.iter().map(|&sum| i128::from(sum) * i128::from(*weight)).collect()
         };

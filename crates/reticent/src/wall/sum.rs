@@ -22,12 +22,6 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    /// Room for contributions of this width, and nothing in it.
-    pub(super) fn clear(&mut self, width: usize) {
-        self.sum.clear();
-        self.sum.resize(width, 0);
-    }
-
     /// One contribution: its values in the blocks of this size that it is about. Nothing of another record is left; a query that
     /// panics has said nothing, nor has one that names a block twice or one that there is not.
     fn contribute(&mut self, record: &[f64], query: &impl Query, size: usize, width: usize) {
@@ -89,11 +83,15 @@ pub(super) fn silence_queries() {
 /// Adds the values of blocks of this size to their places.
 fn scatter<T: Copy>(blocks: &[usize], size: usize, values: &[T], sums: &mut [T], add: impl Fn(T, T) -> T) {
     for (block, values) in blocks.iter().zip(values.chunks(size)) {
-        sums[block * size..].iter_mut().zip(values).for_each(|(sum, value)| *sum = add(*sum, *value));
+        let sums = sums[block * size..].iter_mut().zip(values);
+        reticent_noise::with_wide_vectors(
+            #[inline(always)]
+            || sums.for_each(|(sum, value)| *sum = add(*sum, *value)),
+        );
     }
 }
 
-/// The sum of the contributions of a batch in lattice units, into `scratch.sum`, which has been cleared.
+/// The sum of the contributions of a batch in lattice units, into `scratch.sum`, which holds zeros.
 ///
 /// Sums of integers do not depend on their order, so neither does the result on the number of threads, nor on how many
 /// rows are read at a time. Attacked by `sums_do_not_depend_on_threads` and `sums_do_not_depend_on_blocks`.
@@ -114,8 +112,7 @@ pub(super) fn exact(
         }
         let share = rows.div_ceil(4 * rayon::current_num_threads());
         let parts = (0..rows.div_ceil(share)).into_par_iter().map(|part| {
-            let mut scratch = Scratch::default();
-            scratch.clear(width);
+            let mut scratch = Scratch { sum: vec![0; width], ..Scratch::default() };
             let part = part * share..rows.min((part + 1) * share);
             part.for_each(|i| scratch.add(row(i), query, size, lattice));
             scratch.sum

@@ -21,8 +21,7 @@ const ROWS: usize = 40;
 
 fn sum(values: &[f64], lattice: &Lattice) -> Vec<i64> {
     let mut records = Records::new(values.to_vec(), WIDTH).unwrap();
-    let mut scratch = Scratch::default();
-    scratch.clear(WIDTH);
+    let mut scratch = Scratch { sum: vec![0; WIDTH], ..Scratch::default() };
     exact(&mut records, None, &Copy(WIDTH), lattice, &mut scratch);
     scratch.sum
 }
@@ -125,8 +124,7 @@ impl Query for Whole {
 }
 
 fn of(records: &mut Records, query: &impl Query, lattice: &Lattice) -> Vec<i64> {
-    let mut scratch = Scratch::default();
-    scratch.clear(query.width());
+    let mut scratch = Scratch { sum: vec![0; query.width()], ..Scratch::default() };
     exact(records, None, query, lattice, &mut scratch);
     scratch.sum
 }
