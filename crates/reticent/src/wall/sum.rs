@@ -110,14 +110,15 @@ pub(super) fn exact(
         if rows * width < PARALLEL || rayon::current_num_threads() == 1 {
             return (0..rows).for_each(|i| scratch.add(row(i), query, size, lattice));
         }
-        let share = rows.div_ceil(4 * rayon::current_num_threads());
-        let parts = (0..rows.div_ceil(share)).into_par_iter().map(|part| {
-            let mut scratch = Scratch { sum: vec![0; width], ..Scratch::default() };
-            let part = part * share..rows.min((part + 1) * share);
-            part.for_each(|i| scratch.add(row(i), query, size, lattice));
-            scratch.sum
-        });
-        for part in parts.collect::<Vec<_>>() {
+        let parts = (0..rows).into_par_iter().with_min_len(rows.div_ceil(4 * rayon::current_num_threads()));
+        let sums = parts.fold(
+            || Scratch { sum: vec![0; width], ..Scratch::default() },
+            |mut scratch, i| {
+                scratch.add(row(i), query, size, lattice);
+                scratch
+            },
+        );
+        for Scratch { sum: part, .. } in sums.collect::<Vec<_>>() {
             scratch.sum.iter_mut().zip(part).for_each(|(sum, units)| *sum = sum.wrapping_add(units));
         }
     });
