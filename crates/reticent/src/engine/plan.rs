@@ -217,6 +217,12 @@ pub(crate) fn exact_delta(privacy: &Privacy) -> f64 {
     privacy.delta() * (1.0 - kept)
 }
 
+/// The signal to noise ratio $\mu$ that a budget buys: releases of all records may have noise multipliers $z$ with
+/// $\sum z^{-2} \le \mu^2$.
+pub(crate) fn signal_to_noise(privacy: &Privacy) -> Result<f64, reticent_accounting::Error> {
+    Ok((1.0 - 1e-6) / gaussian::noise_multiplier(privacy.epsilon(), exact_delta(privacy))?)
+}
+
 fn norm(x: &[f64]) -> f64 {
     x.iter().map(|x| x * x).sum::<f64>().sqrt()
 }

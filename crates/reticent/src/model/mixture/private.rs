@@ -4,9 +4,9 @@ use super::refine::Refine;
 use super::sketch::{Effort, Sketch, Start};
 use super::{Mixture, MixturePosterior, NoiseVariance, Weights, normal, public_rng};
 use crate::budget::{Adjacency, Ledger, Privacy};
+use crate::engine::signal_to_noise;
 use crate::receipt::Receipt;
 use crate::wall::{Geometry, NoiseSource, Plan, PlanError, Records, Sampler, SumId, Sums, Wall, WallError};
-use reticent_accounting::gaussian;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -374,12 +374,10 @@ fn known_noise(model: &Mixture) -> Result<f64, FitError> {
     }
 }
 
-/// The signal to noise ratio that a budget buys: the releases may have noise multipliers $z$ with $\sum z^{-2} \le \mu^2$.
+/// The signal to noise ratio that a budget buys.
 fn budget(privacy: &Privacy) -> Result<f64, FitError> {
     if privacy.delta() == 0.0 {
         return Err(FitError::Numbers);
     }
-    // The wall keeps a little of delta for what is not exact in its noise, and more at large epsilons.
-    let kept = if privacy.epsilon() < 25.0 { 2e-4 } else { 0.11 };
-    Ok((1.0 - 1e-6) / gaussian::noise_multiplier(privacy.epsilon(), privacy.delta() * (1.0 - kept))?)
+    Ok(signal_to_noise(privacy)?)
 }

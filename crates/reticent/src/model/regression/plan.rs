@@ -6,11 +6,10 @@ use super::residuals::{BINS, Histogram, Losses, Residuals, Squares};
 use super::rounds::{Frame, Moments};
 use super::{Predictor, Refined, RegressionPosterior};
 use crate::budget::{Adjacency, Ledger, Privacy};
-use crate::engine::SiteModel;
+use crate::engine::{SiteModel, signal_to_noise};
 use crate::receipt::Receipt;
 use crate::symmetric;
 use crate::wall::{Geometry, NoiseSource, Plan, PlanError, Records, Sampler, SumId, Sums, Wall, WallError};
-use reticent_accounting::gaussian;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -487,12 +486,10 @@ fn ends(adjacency: Adjacency, replaced: f64) -> f64 {
     if adjacency == Adjacency::ReplaceOne { replaced } else { 1.0 }
 }
 
-/// The signal to noise ratio that a budget buys: the releases may have noise multipliers $z$ with $\sum z^{-2} \le \mu^2$.
+/// The signal to noise ratio that a budget buys.
 fn budget(privacy: &Privacy) -> Result<f64, RegressionError> {
     if privacy.delta() == 0.0 {
         return Err(RegressionError::NoDelta);
     }
-    // The wall keeps a little of delta for what is not exact in its noise, and more at large epsilons.
-    let kept = if privacy.epsilon() < 25.0 { 2e-4 } else { 0.11 };
-    Ok((1.0 - 1e-6) / gaussian::noise_multiplier(privacy.epsilon(), privacy.delta() * (1.0 - kept))?)
+    Ok(signal_to_noise(privacy)?)
 }
