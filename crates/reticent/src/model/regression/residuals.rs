@@ -16,6 +16,10 @@ const WIDTH: f64 = 2.0 * REACH / BINS as f64;
 /// A residual counts as at most this many deviations where squares are summed.
 const FARTHEST: f64 = 3.0;
 
+/// The share of the records by which a bin may differ from a Gaussian's where that has none. Simulated residuals that are a third wider or
+/// a fifth narrower than they should be, Gaussian or with heavy tails, are then covered by 94 to 97 % from some 7,000 records on.
+const UNUSUAL: f64 = 0.005;
+
 /// The squared residuals of two predictions over `cap`, each at most 1.
 pub(super) struct Losses<'a> {
     pub(super) predictors: [&'a Predictor; 2],
@@ -93,7 +97,7 @@ impl Residuals {
         let mut shares: Vec<f64> = (0..BINS)
             .map(|k| {
                 let usual = records * (cdf(k + 1) - cdf(k));
-                let doubt = (0.5 * usual + 0.002 * records).powi(2);
+                let doubt = (0.5 * usual + UNUSUAL * records).powi(2);
                 ((usual * noise + released.values[k] * doubt) / (noise + doubt)).max(0.0)
             })
             .collect();
