@@ -29,6 +29,15 @@ impl<F: Fn(&[f64], &mut Vec<usize>) + Sync> Query for Cells<F> {
     }
 }
 
+/// The first of some numbers, one for each level, that says that it is there; none if all are 0.
+///
+/// All are looked at, without a branch for each: which level it is cannot be foreseen, and to guess wrong costs more.
+pub(crate) fn one_hot_level(levels: &[f64]) -> Option<usize> {
+    let last = levels.iter().enumerate().rev();
+    let found = last.fold(levels.len(), |found, (k, x)| if *x > 0.5 { k } else { found });
+    (found < levels.len()).then_some(found)
+}
+
 /// What a query says of a record, in all coordinates.
 #[cfg(test)]
 pub(crate) fn contribution(query: &impl Query, record: &[f64]) -> Vec<f64> {
@@ -82,5 +91,14 @@ mod tests {
                 assert!(gap < 15.0 * released.noise_sd[0], "{laplace}: {:?}", released.values);
             }
         }
+    }
+
+    #[test]
+    fn the_first_level_that_is_there_counts() {
+        assert_eq!(one_hot_level(&[0.0, 0.0, 1.0]), Some(2));
+        assert_eq!(one_hot_level(&[0.0, 1.0, 1.0]), Some(1));
+        assert_eq!(one_hot_level(&[1.0]), Some(0));
+        assert_eq!(one_hot_level(&[0.0, 0.5, -1.0, f64::NAN]), None);
+        assert_eq!(one_hot_level(&[]), None);
     }
 }

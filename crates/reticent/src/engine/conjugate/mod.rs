@@ -22,9 +22,9 @@ mod plan;
 mod scalar;
 mod slice;
 
-pub(crate) use cells::Cells;
 #[cfg(test)]
 pub(crate) use cells::contribution;
+pub(crate) use cells::{Cells, one_hot_level};
 pub(crate) use counts::dirichlet;
 pub use counts::{NoisyCounts, Total};
 pub use law::Law;

@@ -24,6 +24,7 @@ pub use joint::JointSamplePlan;
 pub use sample::SamplePlan;
 
 use crate::budget::Privacy;
+use crate::engine::conjugate::one_hot_level;
 use crate::wall::{Plan, PlanError};
 
 /// The largest epsilon of each draw that a budget allows, at least `low`, to a thousandth.
@@ -45,7 +46,7 @@ fn most_each(
 fn level(record: &[f64]) -> usize {
     match record {
         [x] => usize::from(*x > 0.0),
-        levels => levels.iter().position(|&x| x > 0.5).unwrap_or(0),
+        levels => one_hot_level(levels).unwrap_or(0),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::budget::{Adjacency, Ledger, Privacy};
 use crate::engine::conjugate::{
-    Cells, Law, NoisyCounts, Reading, Sensitivity, StatisticsPlan, Total, dirichlet,
+    Cells, Law, NoisyCounts, Reading, Sensitivity, StatisticsPlan, Total, dirichlet, one_hot_level,
 };
 use crate::receipt::Receipt;
 use crate::wall::{NoiseSource, PlanError, Query, Records, WallError};
@@ -130,7 +130,7 @@ fn levels(inputs: usize) -> usize {
 fn level(column: &[f64]) -> Option<usize> {
     match column {
         [x] => Some(usize::from(*x > 0.0)),
-        levels => levels.iter().position(|&x| x > 0.5),
+        levels => one_hot_level(levels),
     }
 }
 

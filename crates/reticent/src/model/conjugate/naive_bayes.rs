@@ -2,7 +2,7 @@
 
 use crate::budget::{Adjacency, Ledger, Privacy};
 use crate::engine::conjugate::{
-    Cells, Law, NoisyCounts, Reading, Sensitivity, StatisticsPlan, Total, dirichlet,
+    Cells, Law, NoisyCounts, Reading, Sensitivity, StatisticsPlan, Total, dirichlet, one_hot_level,
 };
 use crate::receipt::Receipt;
 use crate::wall::{NoiseSource, PlanError, Query, Records, WallError};
@@ -191,7 +191,7 @@ fn levels(inputs: usize, bins: usize) -> usize {
 fn level(inputs: &[f64], bins: usize) -> Option<usize> {
     match inputs {
         [x] => Some(((0.5 * (x + 1.0) * bins as f64).max(0.0) as usize).min(bins - 1)),
-        levels => levels.iter().position(|&x| x > 0.5),
+        levels => one_hot_level(levels),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Counts, Evidence, Hmm, HmmError, HmmPosterior, Layout, Noise, Posterior, Sampling};
 use crate::budget::{Adjacency, Cost, Ledger, Privacy};
-use crate::engine::conjugate::Cells;
+use crate::engine::conjugate::{Cells, one_hot_level};
 use crate::engine::exact_delta;
 use crate::receipt::Receipt;
 use crate::wall::{
@@ -29,7 +29,7 @@ impl Coded {
                 let last = (self.levels - 1) as f64;
                 Some((0.5 * (x.clamp(-1.0, 1.0) + 1.0) * last).round() as usize)
             }
-            _ => numbers.iter().position(|x| *x > 0.5),
+            _ => one_hot_level(numbers),
         }
     }
 }

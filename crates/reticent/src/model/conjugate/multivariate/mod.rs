@@ -134,7 +134,7 @@ impl MultivariatePlan {
         let chain = Chain::new(self.columns, self.prior, n, noisy);
         let known = law == Law::None || self.reading == Reading::Naive;
         let draws = if known { chain.conjugate_draws(&mut rng) } else { chain.sample(&mut rng) };
-        MultivariatePosterior::new(self.columns, n + self.prior.strength, draws)
+        MultivariatePosterior::new(self.columns, n + self.prior.strength, &draws)
     }
 }
 

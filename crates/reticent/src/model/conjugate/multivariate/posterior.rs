@@ -23,7 +23,7 @@ pub(super) struct Draw {
 }
 
 impl MultivariatePosterior {
-    pub(super) fn new(columns: usize, strength: f64, draws: Vec<Draw>) -> Self {
+    pub(super) fn new(columns: usize, strength: f64, draws: &[Draw]) -> Self {
         let means = draws.iter().flat_map(|draw| draw.mean.iter().copied()).collect();
         let factors = draws.iter().flat_map(|draw| draw.factor.iter().copied()).collect();
         Self { columns, strength, means, factors }
