@@ -21,7 +21,7 @@ use rand::{Rng, RngExt};
 use rand_distr::{Distribution, Gamma, InverseGaussian, StandardNormal};
 
 /// Rounds before the first draw, draws, and rounds for each.
-const CHAIN: (usize, usize, usize) = (400, 1000, 2);
+const CHAIN: (usize, usize, usize) = (400, 1000, 4);
 /// Bounds of means and of factors below the diagonal, and of the logarithms of the diagonal.
 const BOUNDS: [(f64, f64); 2] = [(-50.0, 50.0), (-12.0, 5.0)];
 
