@@ -118,7 +118,7 @@ pub(crate) enum Posterior {
 pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     let model = model(&args.model)?;
     let schema = prepared_schema(args, model)?;
-    let privacy = privacy(args)?;
+    let privacy = privacy(args, model)?;
     let source = Source::open(&args.data)?;
     let tests = args.test.as_ref().map(Source::open).transpose()?;
     // What could fail should fail before anything is spent.
@@ -191,12 +191,14 @@ fn prepared_schema(args: &Args, model: &dyn Model) -> Result<Schema, Failure> {
     Ok(schema)
 }
 
-fn privacy(args: &Args) -> Result<Option<Privacy>, Failure> {
+fn privacy(args: &Args, model: &dyn Model) -> Result<Option<Privacy>, Failure> {
     match (args.epsilon, args.delta) {
         (Some(epsilon), Some(delta)) => {
-            if delta == 0.0 {
+            if delta == 0.0 && !model.can_be_pure() {
+                let message =
+                    format!("a {} model has Gaussian noise, which needs a delta above 0", model.name());
                 let hint = "delta is a small probability, well below 1/N, such as 1e-5";
-                return Err(Failure::usage("Gaussian noise needs a delta above 0", hint));
+                return Err(Failure::usage(message, hint));
             }
             Ok(Some(Privacy::new(epsilon, delta, args.adjacency.adjacency())?))
         }

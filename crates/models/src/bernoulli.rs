@@ -40,6 +40,9 @@ impl Model for BetaBernoulli {
     fn settings(&self) -> &'static [Setting] {
         &SETTINGS
     }
+    fn can_be_pure(&self) -> bool {
+        true
+    }
     fn plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError> {
         let [concentration, posterior] = settle(self, facts)?;
         only_numbers(self, facts)?;

@@ -39,6 +39,9 @@ impl Model for DirichletCategorical {
     fn settings(&self) -> &'static [Setting] {
         &SETTINGS
     }
+    fn can_be_pure(&self) -> bool {
+        true
+    }
     fn plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError> {
         let [concentration, posterior] = settle(self, facts)?;
         let privacy = privacy.copied().unwrap_or_else(plenty);

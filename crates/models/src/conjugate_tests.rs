@@ -50,10 +50,15 @@ fn means_of_columns_are_found_and_what_was_spent_is_stated() {
         vec![f64::from(u8::from(level == 0)), f64::from(u8::from(level == 1)), 0.0, yes(0.75, rng)]
     });
     let normal = of(vec![1, 1], &mut |rng| vec![rng.random_range(-0.5..0.7), rng.random_range(-0.2..0.2)]);
+    let multivariate = of(vec![1, 1], &mut |rng| {
+        let first = rng.random_range(-0.5..0.7);
+        vec![first, rng.random_range(-0.2..0.2) - 0.5 * first]
+    });
     for (name, (facts, values), expected) in [
         ("beta-bernoulli", bernoulli, vec![-0.4, 0.8]),
         ("dirichlet", dirichlet, vec![0.5, 0.5, 0.0, 0.5]),
         ("normal", normal, vec![0.1, 0.0]),
+        ("multivariate-normal", multivariate, vec![0.1, -0.05]),
         ("poisson", (poisson, counts), vec![-0.6]),
     ] {
         for epsilon in [Some(1.0), None] {
@@ -119,4 +124,58 @@ fn naive_bayes_predicts_classes() {
     // Counts of some hundred with a noise of about 57: several times what the records leave open.
     let Predicted::Class { variances, .. } = predicted(0.1) else { panic!() };
     assert!(variances.privacy > variances.records, "{variances:?}");
+}
+
+/// A second column that is a part of the first and something of its own: what correlation they have is said in words.
+#[test]
+fn columns_that_go_together_are_told() {
+    let mut rng = ChaCha8Rng::seed_from_u64(3);
+    let n = 20_000;
+    let (wide, narrow) = (0.3 * 3f64.sqrt(), 0.1 * 3f64.sqrt());
+    let row = |_| {
+        let first = rng.random_range(-wide..wide);
+        [first, rng.random_range(-narrow..narrow) - 0.3 * first]
+    };
+    let values: Vec<f64> = (0..n).flat_map(row).collect();
+    let facts = Facts::new(vec![1, 1], Target::Nothing, n);
+    let (fitted, _) = fit("multivariate-normal", &facts, values, Some(5.0));
+    let [highlight] = &fitted.highlights(&["a".into(), "b".into()])[..] else { panic!() };
+    // The deviations of the second column are 0.09 from the first and 0.1 of its own.
+    let expected = -0.09 / 0.0181f64.sqrt();
+    assert_eq!(highlight.name, "a and b");
+    let told: f64 = highlight.text["correlation ".len()..].split(',').next().unwrap().parse().unwrap();
+    assert!((told - expected).abs() < 0.03, "{} {expected}", highlight.text);
+}
+
+/// Models that say that they can do without a delta do: their plans cost no more than epsilon at a delta of 0. Others say that they cannot.
+#[test]
+fn plans_without_a_delta_are_pure() {
+    let mut pure_models = 0;
+    for model in crate::models() {
+        for adjacency in [Adjacency::ReplaceOne, Adjacency::AddRemove] {
+            let privacy = Privacy::new(0.7, 0.0, adjacency).unwrap();
+            let kinds = [&[1, 3][..], &[1, 1], &[3, 4, 2]].into_iter();
+            let facts = kinds.flat_map(|columns| {
+                model.targets().iter().map(|&target| Facts::new(columns.to_vec(), target, 5000))
+            });
+            let mut costs = Vec::new();
+            for mut facts in facts {
+                for setting in model.settings().iter().filter(|setting| setting.usual.is_none()) {
+                    facts.settings.insert(setting.name.into(), if setting.whole { 2.0 } else { 0.2 });
+                }
+                if model.can_be_pure() {
+                    let planned = model.plan(&facts, Some(&privacy)).ok();
+                    costs.extend(planned.map(|plan| plan.price(&privacy).unwrap().epsilon.upper));
+                }
+            }
+            assert!(
+                costs.iter().all(|cost| *cost <= 0.7 && *cost > 0.95 * 0.7),
+                "{} {costs:?}",
+                model.name()
+            );
+            pure_models += usize::from(!costs.is_empty());
+        }
+    }
+    // Seven with public numbers of records; of these, shares, naive Bayes and hidden Markov models also without.
+    assert_eq!(pure_models, 7 + 3);
 }

@@ -59,6 +59,9 @@ impl Model for HiddenMarkov {
     fn settings(&self) -> &'static [Setting] {
         &SETTINGS
     }
+    fn can_be_pure(&self) -> bool {
+        true
+    }
     fn plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError> {
         let [states, region, time, steps, iterations, posterior] = settle(self, facts)?;
         let place = |column: f64, name| match column as usize - 1 {

@@ -35,6 +35,7 @@ mod hmm;
 mod logistic;
 mod mixture;
 mod model;
+mod multivariate;
 mod naive_bayes;
 mod network;
 mod normal;
@@ -75,6 +76,7 @@ static MODELS: &[&dyn Model] = &[
     &categorical::DirichletCategorical,
     &naive_bayes::NaiveBayes,
     &normal::NormalColumns,
+    &multivariate::MultivariateNormal,
     &poisson::PoissonCounts,
 ];
 

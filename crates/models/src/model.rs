@@ -101,6 +101,10 @@ pub trait Model: Sync {
     fn needs_bounds(&self) -> bool {
         true
     }
+    /// Whether there is a fit with a delta of 0: one whose noise can be Laplace noise.
+    fn can_be_pure(&self) -> bool {
+        false
+    }
     /// Plans a fit from public facts; without privacy if none is asked for.
     ///
     /// # Errors

@@ -32,6 +32,9 @@ impl Model for NormalColumns {
     fn settings(&self) -> &'static [Setting] {
         &[POSTERIOR]
     }
+    fn can_be_pure(&self) -> bool {
+        true
+    }
     fn plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError> {
         let [posterior] = settle(self, facts)?;
         only_numbers(self, facts)?;

@@ -47,6 +47,9 @@ impl Model for PoissonCounts {
     fn settings(&self) -> &'static [Setting] {
         &SETTINGS
     }
+    fn can_be_pure(&self) -> bool {
+        true
+    }
     fn plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError> {
         let [bound, prior_mean, posterior] = settle(self, facts)?;
         only_numbers(self, facts)?;

@@ -107,6 +107,8 @@ fn every_model_goes_through() {
     );
     let groups = "features = [{ name = \"age\", kind = \"numeric\", bounds = [20, 70] }]\n";
     let counts = "features = [{ name = \"age\", kind = \"numeric\", bounds = [0, 70] }]\n";
+    let both = "features = [{ name = \"age\", kind = \"numeric\", bounds = [20, 70] }, \
+                { name = \"income\", kind = \"numeric\", bounds = [0, 100] }]\n";
     let yes =
         "features = [{ name = \"member\", kind = \"boolean\" }, { name = \"rich\", kind = \"boolean\" }]\n";
     let levels =
@@ -133,7 +135,9 @@ fn every_model_goes_through() {
         ),
         ("dirichlet", levels, PRIVACY),
         ("beta-bernoulli", yes, "--epsilon 1 --delta 1e-5 --posterior naive"),
+        ("beta-bernoulli", yes, "--epsilon 1 --delta 0"),
         ("normal", groups, PRIVACY),
+        ("multivariate-normal", both, PRIVACY),
         ("poisson", counts, "--epsilon 1 --delta 1e-5 --set bound=70"),
     ];
     for (model, schema, options) in cases {

@@ -9,7 +9,7 @@ use reticent::model::hmm::{
 use reticent::wall::{NoiseSource, Records, WallError};
 use serde::{Deserialize, Serialize};
 
-/// Passes of the sampler that pays for each update.
+/// Passes of the sampler that pays for each update: half of the paper's, by scores of held-out cells.
 pub(super) const PASSES: u64 = 100;
 /// About how many records there are: a public guess.
 const RECORDS: usize = 90_000;
@@ -131,7 +131,7 @@ fn exponential<'a>(
     let rows: Vec<f64> = kept.flatten().copied().collect();
     let model = Hmm::new(layout.clone(), job.states)?;
     let gibbs = ExponentialGibbs::new(model, coding.clone(), job.passes, RECORDS, privacy)?;
-    gibbs.sample(&rows, job.split as u64, |pass| {
+    gibbs.sample(&rows, job.split as u64, privacy, Box::new(Unlimited), |pass| {
         if pass.number >= job.passes / 2 {
             let theta = pass.theta;
             held_out.add(theta, |cell, weights| pass.predictive(cell, weights));
@@ -171,7 +171,7 @@ pub fn paid_assignments(
     let gibbs = ExponentialGibbs::new(model, crashes.coding.clone(), PASSES, RECORDS, &privacy)?;
     let mut times = vec![vec![0u32; states]; crashes.layout.cells()];
     let mut last = Vec::new();
-    gibbs.sample(&crashes.rows, 1, |pass| {
+    gibbs.sample(&crashes.rows, 1, &privacy, Box::new(Unlimited), |pass| {
         last = pass.assignments.to_vec();
         if pass.number >= PASSES / 2 {
             times.iter_mut().zip(&last).for_each(|(times, &state)| times[state] += 1);

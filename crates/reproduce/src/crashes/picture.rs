@@ -115,7 +115,9 @@ pub fn log_likelihoods(title: &str, curves: &[Series]) -> Result<String, FigureE
     let (low, high) = (low - margin, high + margin);
     let x = |epsilon: f64| LEFT + WIDTH * (epsilon.ln() - first) / (last - first).max(1e-9);
     let y = |log: f64| TOP + HEIGHT * (high - log) / (high - low);
-    let mut svg = open(LEFT + WIDTH + 200.0, TOP + HEIGHT + 56.0, title);
+    // Room for the longest name: no bold letter is wider than 8, on average.
+    let longest = curves.iter().map(|curve| curve.name.chars().count()).max().unwrap_or(0);
+    let mut svg = open(LEFT + WIDTH + 20.0 + 8.0 * longest as f64, TOP + HEIGHT + 56.0, title);
     text(&mut svg, LEFT, 22.0, "font-weight=\"600\" font-size=\"14\"", &escape(title));
     let mut budgets: Vec<f64> = points().map(|p| p.0).collect();
     budgets.sort_by(f64::total_cmp);
@@ -179,6 +181,8 @@ mod tests {
         let svg = log_likelihoods("Divisions", &curves).unwrap();
         assert_eq!((svg.matches("<circle").count(), svg.matches("dasharray").count()), (2, 1));
         assert!(!svg.contains("NaN"));
+        // The longest name has 16 letters, of which each has room for 8, right of 546.
+        assert!(svg.contains("viewBox=\"0 0 680"), "{}", &svg[..200]);
         assert_eq!(log_likelihoods("none", &[]), Err(FigureError::Empty));
     }
 }

@@ -127,8 +127,12 @@ impl NoisyCounts<'_> {
     }
 
     fn log_cell(&self, k: usize, n: f64) -> f64 {
-        libm::lgamma(self.concentration[k] + n) - libm::lgamma(n + 1.0)
-            + self.law.log_density(self.noisy[k] - n)
+        let prior = match self.concentration[k] {
+            // What a uniform prior comes to, and most are: both gammas are the same.
+            1.0 => 0.0,
+            a => libm::lgamma(a + n) - libm::lgamma(n + 1.0),
+        };
+        prior + self.law.log_density(self.noisy[k] - n)
     }
 }
 

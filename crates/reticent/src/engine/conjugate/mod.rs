@@ -15,12 +15,16 @@
 //! Foulds, Geumlek, Welling, Chaudhuri, "On the theory and practice of privacy-preserving Bayesian data analysis", UAI 2016;
 //! Bernstein, Sheldon, "Differentially private Bayesian inference for exponential families", NeurIPS 2018.
 
+mod cells;
 mod counts;
 mod law;
 mod plan;
 mod scalar;
 mod slice;
 
+#[cfg(test)]
+pub(crate) use cells::contribution;
+pub(crate) use cells::{Cells, one_hot_level};
 pub(crate) use counts::dirichlet;
 pub use counts::{NoisyCounts, Total};
 pub use law::Law;

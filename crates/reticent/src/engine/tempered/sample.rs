@@ -16,7 +16,8 @@ use serde::{Deserialize, Serialize};
 /// # Privacy
 /// The temperature $1/\lambda$ is the range of log-likelihood ratios over the epsilon of a draw, and at least 1. With two levels that range
 /// is $\sup - \inf$ of $\log\frac{p(x|\theta)}{p(x'|\theta)}$ over the bounds, so for bounds $a$ and $1 - a$ it is $2\log\frac{1-a}a$. With more
-/// levels every split is a draw, and all of them are charged: the sum is more than what one draw of all shares would cost.
+/// levels every split is a draw, and all of them are charged: the sum is more than what one draw of all shares costs, which
+/// [`JointSamplePlan`](super::JointSamplePlan) makes where it can.
 /// Attacked by `a_sample_costs_its_range_and_no_less`.
 ///
 /// # Citation
@@ -72,21 +73,18 @@ impl SamplePlan {
             why: Vec::new(),
         };
         let draws = samples as f64 * (levels - 1) as f64;
-        let (mut low, mut high) = (privacy.epsilon() * (1.0 - 1e-9) / draws, privacy.epsilon());
-        if draws == 1.0 || privacy.delta() == 0.0 {
-            high = low;
+        plan.epsilon = privacy.epsilon() * (1.0 - 1e-9) / draws;
+        if draws > 1.0 && privacy.delta() > 0.0 {
+            plan.epsilon = super::most_each(plan.epsilon, privacy, |epsilon| {
+                Ok(Self { epsilon, ..plan.clone() }.releases()?.0)
+            })?;
         }
-        while high > low * (1.0 + 1e-3) {
-            plan.epsilon = (low * high).sqrt();
-            let cost = plan.releases()?.0.price(privacy.delta())?.epsilon.upper;
-            if cost <= privacy.epsilon() { low = plan.epsilon } else { high = plan.epsilon }
-        }
-        plan.epsilon = low;
         plan.why = vec![
             format!(
-                "temperature {:.3}: an untempered draw has a range of {:.3}, and each may cost {low:.4}",
+                "temperature {:.3}: an untempered draw has a range of {:.3}, and each may cost {:.4}",
                 plan.temperature(),
-                plan.range()
+                plan.range(),
+                plan.epsilon
             ),
             format!("{draws} draws: {samples} samples of {} splits", levels - 1),
         ];
@@ -228,11 +226,7 @@ impl Query for Split {
     }
 
     fn contribute(&self, record: &[f64], out: &mut [f64]) {
-        let level = match record {
-            [x] => usize::from(*x > 0.0),
-            levels => levels.iter().position(|&x| x > 0.5).unwrap_or(0),
-        };
-        match level.cmp(&self.level) {
+        match super::level(record).cmp(&self.level) {
             std::cmp::Ordering::Less => {}
             std::cmp::Ordering::Equal => out.copy_from_slice(&self.own),
             std::cmp::Ordering::Greater => out.copy_from_slice(&self.after),

@@ -1,11 +1,14 @@
 //! Shares of categories.
 
 use crate::budget::{Adjacency, Ledger, Privacy};
-use crate::engine::conjugate::{Law, NoisyCounts, Reading, Sensitivity, StatisticsPlan, Total, dirichlet};
+use crate::engine::conjugate::{
+    Cells, Law, NoisyCounts, Reading, Sensitivity, StatisticsPlan, Total, dirichlet, one_hot_level,
+};
 use crate::receipt::Receipt;
 use crate::wall::{NoiseSource, PlanError, Query, Records, WallError};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 /// Shares of the levels of columns, each column with a symmetric Dirichlet prior.
@@ -65,7 +68,16 @@ impl CategoricalPlan {
     }
 
     pub(super) fn query(&self) -> impl Query {
-        OneHot { columns: &self.columns, width: self.statistics.width }
+        let of = |record: &[f64], cells: &mut Vec<usize>| {
+            let (mut rest, mut first) = (record, 0);
+            for &inputs in &self.columns {
+                let (column, after) = rest.split_at(inputs);
+                cells.extend(level(column).map(|level| first + level));
+                rest = after;
+                first += levels(inputs);
+            }
+        };
+        Cells { width: self.statistics.width, of }
     }
 
     /// The posterior of each column from noisy counts.
@@ -89,7 +101,7 @@ impl CategoricalPlan {
             let counts = NoisyCounts { noisy, law, concentration: &concentration(noisy), total: total(d) };
             Shares::new(&counts, self.reading, d as u64).with_sign(self.columns[d] == 1)
         };
-        columns.iter().enumerate().map(shares).collect()
+        columns.par_iter().enumerate().map(shares).collect()
     }
 }
 
@@ -114,27 +126,11 @@ fn levels(inputs: usize) -> usize {
     inputs.max(2)
 }
 
-struct OneHot<'a> {
-    columns: &'a [usize],
-    width: usize,
-}
-
-impl Query for OneHot<'_> {
-    fn width(&self) -> usize {
-        self.width
-    }
-
-    fn contribute(&self, record: &[f64], out: &mut [f64]) {
-        let (mut input, mut level) = (0, 0);
-        for &inputs in self.columns {
-            if inputs == 1 {
-                out[level + usize::from(record[input] > 0.0)] = 1.0;
-            } else {
-                out[level..level + inputs].copy_from_slice(&record[input..input + inputs]);
-            }
-            input += inputs;
-            level += levels(inputs);
-        }
+/// The level of a column in a record, if it has one.
+fn level(column: &[f64]) -> Option<usize> {
+    match column {
+        [x] => Some(usize::from(*x > 0.0)),
+        levels => one_hot_level(levels),
     }
 }
 

@@ -10,6 +10,7 @@
 //! | [`NaiveBayesPlan`] | one 1 in each column's table of levels and classes | $2D$, $\sqrt{2D}$ | $D$, $\sqrt D$ |
 //! | [`MeanPlan`] | $x$ less the middle of its bounds, which are $w$ apart | $w$ | the number of records is needed |
 //! | [`NormalPlan`] | $(x_d, x_d^2 - c)$ with $x_d \in [-1, 1]$ | $\tfrac94 D$ ($c = \tfrac78$), $2\sqrt D$ ($c = 1$) | the number of records is needed |
+//! | [`MultivariatePlan`] | $(x_i, x_i^2 - c, w x_i x_j)$ | $\tfrac94 D + D(D-1)$, $2D$ at most | the number of records is needed |
 //! | [`PoissonPlan`] | $\min(x_d, M) - \tfrac M2$ | $MD$, $M\sqrt D$ | the number of records is needed |
 //!
 //! Bayesian linear regression from moments is [`RegressionPlan::linear`](crate::model::regression::RegressionPlan::linear).
@@ -18,6 +19,7 @@ mod bernoulli;
 mod categorical;
 mod clipped;
 mod mean;
+mod multivariate;
 mod naive_bayes;
 mod normal;
 mod poisson;
@@ -25,6 +27,7 @@ mod poisson;
 pub use bernoulli::{BernoulliPlan, Rate};
 pub use categorical::{CategoricalPlan, Shares};
 pub use mean::MeanPlan;
+pub use multivariate::{MultivariatePlan, MultivariatePosterior, WishartPrior};
 pub use naive_bayes::{NaiveBayesPlan, NaiveBayesPosterior};
 pub use normal::{NormalColumn, NormalPlan, NormalPrior};
 pub use poisson::PoissonPlan;
@@ -35,7 +38,8 @@ use crate::wall::PlanError;
 /// Sums of centred statistics mean nothing without the number of records.
 fn needs_the_number_of_records(what: &str, privacy: &Privacy) -> Result<(), PlanError> {
     if privacy.adjacency() == Adjacency::AddRemove {
-        let fault = "it needs the number of records, which is private under add/remove adjacency";
+        let fault = "it is a sum of centred numbers, which says nothing without the number of records, and that is private under \
+                     add/remove adjacency; hint: use replace-one adjacency, or the shares of levels (dirichlet), which are counts";
         return Err(PlanError::Invalid { what: what.into(), fault });
     }
     Ok(())

@@ -1,7 +1,9 @@
 //! Naive Bayes: columns that are independent given the class.
 
 use crate::budget::{Adjacency, Ledger, Privacy};
-use crate::engine::conjugate::{Law, NoisyCounts, Reading, Sensitivity, StatisticsPlan, Total, dirichlet};
+use crate::engine::conjugate::{
+    Cells, Law, NoisyCounts, Reading, Sensitivity, StatisticsPlan, Total, dirichlet, one_hot_level,
+};
 use crate::receipt::Receipt;
 use crate::wall::{NoiseSource, PlanError, Query, Records, WallError};
 use rand::rngs::ChaCha8Rng;
@@ -69,7 +71,17 @@ impl NaiveBayesPlan {
     }
 
     pub(super) fn query(&self) -> impl Query {
-        Tables { plan: self }
+        let of = |record: &[f64], cells: &mut Vec<usize>| {
+            let class = usize::from(record[record.len() - 1] > 0.0);
+            let (mut rest, mut first) = (record, 0);
+            for &inputs in &self.columns {
+                let (column, after) = rest.split_at(inputs);
+                cells.extend(level(column, self.bins).map(|level| first + CLASSES * level + class));
+                rest = after;
+                first += CLASSES * levels(inputs, self.bins);
+            }
+        };
+        Cells { width: self.statistics.width, of }
     }
 
     /// The posterior from noisy counts.
@@ -179,30 +191,7 @@ fn levels(inputs: usize, bins: usize) -> usize {
 fn level(inputs: &[f64], bins: usize) -> Option<usize> {
     match inputs {
         [x] => Some(((0.5 * (x + 1.0) * bins as f64).max(0.0) as usize).min(bins - 1)),
-        levels => levels.iter().position(|&x| x > 0.5),
-    }
-}
-
-struct Tables<'a> {
-    plan: &'a NaiveBayesPlan,
-}
-
-impl Query for Tables<'_> {
-    fn width(&self) -> usize {
-        self.plan.statistics.width
-    }
-
-    fn contribute(&self, record: &[f64], out: &mut [f64]) {
-        let bins = self.plan.bins;
-        let class = usize::from(record[record.len() - 1] > 0.0);
-        let (mut input, mut cell) = (0, 0);
-        for &inputs in &self.plan.columns {
-            if let Some(level) = level(&record[input..input + inputs], bins) {
-                out[cell + CLASSES * level + class] = 1.0;
-            }
-            input += inputs;
-            cell += CLASSES * levels(inputs, bins);
-        }
+        levels => one_hot_level(levels),
     }
 }
 

@@ -194,8 +194,7 @@ fn check(
             for third in rows {
                 let mut sum = vec![0.0; width];
                 for row in [first, second, third] {
-                    let mut out = vec![0.0; width];
-                    query.contribute(row, &mut out);
+                    let out = crate::engine::conjugate::contribution(query, row);
                     sum.iter_mut().zip(out).for_each(|(sum, x)| *sum += x);
                 }
                 sums.push(([first, second, third], sum));

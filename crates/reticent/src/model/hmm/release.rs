@@ -2,6 +2,7 @@
 
 use super::{Counts, Evidence, Hmm, HmmError, HmmPosterior, Layout, Noise, Posterior, Sampling};
 use crate::budget::{Adjacency, Cost, Ledger, Privacy};
+use crate::engine::conjugate::{Cells, one_hot_level};
 use crate::engine::exact_delta;
 use crate::receipt::Receipt;
 use crate::wall::{
@@ -28,7 +29,7 @@ impl Coded {
                 let last = (self.levels - 1) as f64;
                 Some((0.5 * (x.clamp(-1.0, 1.0) + 1.0) * last).round() as usize)
             }
-            _ => numbers.iter().position(|x| *x > 0.5),
+            _ => one_hot_level(numbers),
         }
     }
 }
@@ -96,25 +97,14 @@ impl Coding {
 }
 
 /// One for each field of an event, in the categories of its cell.
-pub(super) struct EventCounts<'a> {
-    pub(super) layout: &'a Layout,
-    pub(super) coding: &'a Coding,
-}
-
-impl Query for EventCounts<'_> {
-    fn width(&self) -> usize {
-        self.layout.width()
-    }
-
-    fn contribute(&self, record: &[f64], out: &mut [f64]) {
-        let Some(cell) = self.coding.cell(self.layout, record) else { return };
-        let out = &mut out[cell * self.layout.categories()..];
-        for (range, level) in self.layout.field_ranges().zip(self.coding.event(record)) {
-            if let Some(level) = level {
-                out[range][level] = 1.0;
-            }
-        }
-    }
+pub(super) fn event_counts(layout: &Layout, coding: &Coding) -> impl Query {
+    let of = |record: &[f64], counts: &mut Vec<usize>| {
+        let Some(cell) = coding.cell(layout, record) else { return };
+        let fields = layout.field_ranges().zip(coding.event(record));
+        let places = fields.filter_map(|(range, level)| Some(range.start + level?));
+        counts.extend(places.map(|place| cell * layout.categories() + place));
+    };
+    Cells { width: layout.width(), of }
 }
 
 /// The law of the noise of a release.
@@ -278,7 +268,7 @@ impl HmmPlan {
             None => Wall::without_privacy(records, source, plan, ledger)?,
         };
         let Released { values, noise_sd, .. } =
-            wall.sum(id, &EventCounts { layout: &self.model.layout, coding: &self.coding })?;
+            wall.sum(id, &event_counts(&self.model.layout, &self.coding))?;
         let sd = noise_sd.first().copied().filter(|sd| *sd > 0.0);
         let noise = sd.map(|sd| match self.mechanism {
             Mechanism::Laplace => Noise::Laplace { scale: sd / SQRT_2 },

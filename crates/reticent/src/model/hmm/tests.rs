@@ -1,8 +1,9 @@
 use super::chain::Transitions;
-use super::release::EventCounts;
+use super::release::event_counts;
 use super::*;
 use crate::budget::{Adjacency, Privacy, Unlimited};
-use crate::wall::{NoiseSource, Query, Records};
+use crate::engine::conjugate::contribution;
+use crate::wall::{NoiseSource, Records};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use reticent_accounting::gaussian;
@@ -26,12 +27,6 @@ fn all_records(coding: &Coding) -> Vec<Vec<f64>> {
     })
 }
 
-fn contribution(query: &impl Query, record: &[f64]) -> Vec<f64> {
-    let mut out = vec![0.0; query.width()];
-    query.contribute(record, &mut out);
-    out
-}
-
 fn privacy(epsilon: f64, adjacency: Adjacency) -> Privacy {
     Privacy::new(epsilon, 1e-6, adjacency).unwrap()
 }
@@ -39,7 +34,7 @@ fn privacy(epsilon: f64, adjacency: Adjacency) -> Privacy {
 /// Largest distances of the counts of two neighbours, in L1 and L2: with one event more, and with one that is another.
 fn largest_moves(coding: &Coding) -> [(f64, f64); 2] {
     let layout = coding.layout().unwrap();
-    let query = EventCounts { layout: &layout, coding };
+    let query = event_counts(&layout, coding);
     let all: Vec<Vec<f64>> = all_records(coding).iter().map(|row| contribution(&query, row)).collect();
     let norms =
         |x: Vec<f64>| (x.iter().map(|x| x.abs()).sum::<f64>(), x.iter().map(|x| x * x).sum::<f64>().sqrt());
@@ -203,7 +198,7 @@ fn huge_noise_destroys_the_states() {
 fn knowing_the_noise_is_better_than_clamping() {
     let (coding, rows, states) = events(10, 30, 40, 3);
     let layout = coding.layout().unwrap();
-    let query = EventCounts { layout: &layout, coding: &coding };
+    let query = event_counts(&layout, &coding);
     let mut values = vec![0.0; layout.width()];
     for row in rows.chunks(coding.width()) {
         values.iter_mut().zip(contribution(&query, row)).for_each(|(sum, x)| *sum += x);
