@@ -113,7 +113,7 @@ impl ExpectationModel for Learning {
 
     fn statistics(&self, expected: &Expected, record: &[f64], out: &mut [f64]) {
         let document = self.model.document(record);
-        expected.infer(&document, self.model.document_prior, self.until).write(&document, out);
+        expected.infer(&document, self.model.document_prior, self.until).write(out);
     }
 
     /// $\lambda = \eta + S$, with noise taken out of $S$ as far as that is known.
