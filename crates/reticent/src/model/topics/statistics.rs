@@ -34,7 +34,8 @@ pub struct Learning {
 }
 
 impl Learning {
-    /// From topics drawn at random, which are public: $\lambda \sim \mathrm{Gamma}$ of this shape and mean 1. Small shapes make topics that differ.
+    /// From topics drawn at random, which are public: $\lambda \sim \mathrm{Gamma}$ of this shape and mean 1. The larger the shape, the more alike
+    /// topics are at the start.
     #[must_use]
     pub fn new(model: &TopicModel, cells: Cells, shape: f64, seed: u64) -> Self {
         let mut rng = ChaCha12Rng::seed_from_u64(seed);
