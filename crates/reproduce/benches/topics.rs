@@ -1,9 +1,8 @@
 //! Topics without privacy beside scikit-learn's online LDA: the same 20,000 documents of an encyclopedia, topics, priors, step sizes, batches and
 //! passes, and one bound on the perplexity of the same held-out documents for both.
 //!
-//! Needs the files of `reticent reproduce vips-lda` in `../shared/data` (or in `../data` of where `RETICENT_REFERENCE`
-//! points), and a Python that
-//! has scikit-learn, named by `RETICENT_PEERS_PYTHON`.
+//! Needs the files of `reticent reproduce vips-lda` in `../shared/data` (or in `../data` of where `RETICENT_REFERENCE` points), and a Python
+//! that has scikit-learn, named by `RETICENT_PEERS_PYTHON`.
 
 #![allow(clippy::print_stdout, reason = "a bench reports")]
 

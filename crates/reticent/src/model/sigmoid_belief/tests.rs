@@ -243,7 +243,7 @@ fn private_networks_reconstruct_and_sample() {
     }
 }
 
-/// Forty outputs that are on four times in five, and nothing else to learn: at a noise that is as large as the sums themselves, a network is right as often as
+/// Forty outputs that are on four times in five, and nothing else to learn: at a noise multiplier of 5 a network is right as often as
 /// one without units, which is four times in five. (Weights that are divided noise are right about half of the time.)
 #[test]
 fn noise_leaves_the_biases_alone() {
@@ -253,7 +253,7 @@ fn noise_leaves_the_biases_alone() {
     };
     let (train, test) = (rows(4000), rows(200));
     let model = BeliefModel::new(40, 10, Curvature::Quadratic);
-    let plan = BeliefPlan::with_noise(&model, 4000, Some(400), 10, 1.0);
+    let plan = BeliefPlan::with_noise(&model, 4000, Some(400), 10, 5.0);
     let privacy = Privacy::new(plan.price(1e-6).unwrap().epsilon.upper + 0.1, 1e-6, Adjacency::ReplaceOne);
     let (records, source) = (Records::new(train, 40).unwrap(), NoiseSource::insecure_from_seed(4));
     let privacy = privacy.unwrap();
