@@ -36,6 +36,9 @@ const PAPER_DELTA: f64 = 1e-4;
 pub struct Outcome {
     /// Images in a batch.
     pub batch: usize,
+    /// The share of pixels of test images that have the value which is most frequent in training images, without privacy: what a network without
+    /// units could do.
+    pub most_frequent: f64,
     /// The share of pixels of test images that are reconstructed, without privacy.
     pub accuracy: f64,
     /// The same with it.
@@ -99,6 +102,7 @@ impl Experiment {
         };
         Ok(Outcome {
             batch,
+            most_frequent: most_frequent(train, test, self.tested),
             accuracy: fit(None)?,
             private_accuracy: fit(Some(&privacy))?,
             printed: PRINTED.iter().find(|(size, _)| *size == batch).map(|(_, epsilon)| *epsilon),
@@ -109,6 +113,19 @@ impl Experiment {
     }
 }
 
+/// How often the most frequent value of each pixel is right.
+fn most_frequent(train: &Images, test: &Images, tested: usize) -> f64 {
+    let mut sums = vec![0.0; train.pixels];
+    for image in train.values.chunks_exact(train.pixels) {
+        sums.iter_mut().zip(image).for_each(|(sum, x)| *sum += x);
+    }
+    let images = test.values.chunks_exact(test.pixels).take(tested);
+    let pixels = (images.len() * test.pixels).max(1) as f64;
+    let right =
+        |image: &[f64]| image.iter().zip(&sums).filter(|(x, sum)| (**x > 0.0) == (**sum > 0.0)).count();
+    images.map(right).sum::<usize>() as f64 / pixels
+}
+
 /// Accuracies, with what the paper says and what is true.
 ///
 /// # Errors
@@ -116,6 +133,7 @@ impl Experiment {
 pub fn table(outcomes: &[Outcome]) -> Result<Table, VipsError> {
     let mut table = Table::new(&[
         "batch",
+        "most frequent values",
         "accuracy, no privacy",
         "accuracy, private",
         "epsilon printed",
@@ -126,6 +144,7 @@ pub fn table(outcomes: &[Outcome]) -> Result<Table, VipsError> {
     for outcome in outcomes {
         table.push(vec![
             (outcome.batch as f64).into(),
+            outcome.most_frequent.into(),
             outcome.accuracy.into(),
             outcome.private_accuracy.into(),
             outcome.printed.map_or_else(|| Cell::from(""), Cell::Number),
@@ -178,6 +197,8 @@ mod tests {
             assert!(outcome.moments < 1.05 * printed, "{outcome:?}");
             assert!(outcome.tight < outcome.moments && outcome.tight < outcome.epsilon, "{outcome:?}");
             assert!(outcome.accuracy > 0.9, "{outcome:?}");
+            // Half of the images are on.
+            assert!((outcome.most_frequent - 0.5).abs() < 1e-9, "{outcome:?}");
         }
         assert!(outcomes[1].private_accuracy > 0.6, "{outcomes:?}");
         assert_eq!(table(&outcomes).unwrap().rows().len(), 2);

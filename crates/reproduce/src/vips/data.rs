@@ -5,9 +5,14 @@ use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use reticent::model::topics::{Document, Layout};
+use reticent::wall::{Records, WallError};
 use reticent_tables::{Column, Encoder, Schema, Source};
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Documents in a block of a stream.
+const BLOCK: usize = 1 << 14;
 
 fn find(folder: &Path, file: &'static str) -> Result<PathBuf, VipsError> {
     let path = folder.join(file);
@@ -20,7 +25,7 @@ pub struct Corpus {
     /// The vocabulary.
     pub words: Vec<String>,
     /// Words and counts of each document.
-    pub documents: Vec<Vec<(u32, u32)>>,
+    pub documents: Arc<[Vec<(u32, u32)>]>,
 }
 
 impl Corpus {
@@ -42,7 +47,7 @@ impl Corpus {
             for row in batch.rows() {
                 if row[0] != last {
                     if documents.len() == most {
-                        return Ok(Self { words, documents });
+                        return Ok(Self { words, documents: documents.into() });
                     }
                     last = row[0];
                     documents.push(Vec::new());
@@ -52,7 +57,7 @@ impl Corpus {
                 }
             }
         }
-        Ok(Self { words, documents })
+        Ok(Self { words, documents: documents.into() })
     }
 
     /// The rows of the first documents.
@@ -60,10 +65,31 @@ impl Corpus {
     pub fn rows(&self, documents: usize, layout: Layout) -> Vec<f64> {
         let width = layout.width(self.words.len());
         let mut rows = vec![0.0; documents * width];
-        for (row, document) in rows.chunks_exact_mut(width).zip(&self.documents) {
+        for (row, document) in rows.chunks_exact_mut(width).zip(&*self.documents) {
             layout.write(document, self.words.len(), row);
         }
         rows
+    }
+
+    /// The same rows, some at a time: there are never more of them in memory than a block.
+    ///
+    /// # Errors
+    /// None that can be met.
+    pub fn stream(&self, documents: usize, layout: Layout) -> Result<Records, WallError> {
+        let (words, width) = (self.words.len(), layout.width(self.words.len()));
+        let corpus = Arc::clone(&self.documents);
+        let pass = move |each: &mut dyn FnMut(&[f64])| {
+            let mut rows = Vec::new();
+            for block in corpus[..documents.min(corpus.len())].chunks(BLOCK) {
+                rows.clear();
+                rows.resize(block.len() * width, 0.0);
+                for (row, document) in rows.chunks_exact_mut(width).zip(block) {
+                    layout.write(document, words, row);
+                }
+                each(&rows);
+            }
+        };
+        Records::streamed(documents, width, Box::new(pass))
     }
 
     /// The documents after the first, in full.

@@ -7,6 +7,8 @@
 //! $q(W)$ is factorised: given the others its means solve the full linear system $A_j\mu_j = h_j$, and its variances are $1/A_{j,kk}$. So an E-step
 //! costs $JK$ for each sweep and is exact, where full covariances would cost $JK^2$.
 //!
+//! With noise, and the quadratic bound, the prior of the weights is what the noisy sums let expect instead (`denoise.rs`).
+//!
 //! # Privacy
 //! One record is one row. Every number of its statistics is between known bounds, and centred between them: exchanging the record moves the sum by at most
 //! the length of the box's diagonal, which is what the wall's block geometry charges, unless it is clipped to less. $E[\omega]$ of the
@@ -17,6 +19,7 @@
 //! Neal, "Connectionist learning of belief networks", 1992; Gan, Henao, Carlson, Carin, "Learning deep sigmoid belief networks with data
 //! augmentation", AISTATS 2015; Park et al., "Variational Bayes in private settings (VIPS)", JAIR 2020, Algorithm 6.
 
+mod denoise;
 mod infer;
 mod predict;
 mod private;

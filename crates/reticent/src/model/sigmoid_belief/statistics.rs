@@ -2,6 +2,7 @@
 
 #![allow(clippy::needless_range_loop, reason = "one index for several arrays")]
 
+use super::denoise::{self, NoiseVariances};
 use super::shrinkage::Shrinkage;
 use super::{BeliefModel, Beliefs, Curvature};
 use crate::engine::vb::{ExpectationModel, ExpectedSums};
@@ -23,14 +24,14 @@ pub struct BeliefLearning {
 }
 
 /// Sums of statistics with what was taken off for centring put back, in rows of outputs.
-struct Parts {
-    units: Vec<f64>,
-    linear: Vec<f64>,
-    linear_units: Vec<f64>,
-    curvature: Vec<f64>,
-    curvature_units: Vec<f64>,
+pub(super) struct Parts {
+    pub(super) units: Vec<f64>,
+    pub(super) linear: Vec<f64>,
+    pub(super) linear_units: Vec<f64>,
+    pub(super) curvature: Vec<f64>,
+    pub(super) curvature_units: Vec<f64>,
     /// $\sum\kappa zz^T$, one for each output or one for all.
-    pairs: Vec<Vec<f64>>,
+    pub(super) pairs: Vec<Vec<f64>>,
 }
 
 impl BeliefLearning {
@@ -108,6 +109,15 @@ impl BeliefLearning {
         };
         let parts = Parts { units, linear, linear_units, curvature, curvature_units, pairs: matrices };
         (parts, moved)
+    }
+
+    /// The noise in each block, if there is any and all outputs share a matrix.
+    fn noise(&self, sums: &ExpectedSums) -> Option<NoiseVariances> {
+        let BeliefModel { outputs: j, units: k, curvature, .. } = self.model;
+        let [units, linear, linear_units, pairs] =
+            [0, k, k + j, k + j + j * k].map(|first| sums.noise_variance[first]);
+        let shared = curvature == Curvature::Quadratic;
+        (shared && linear_units > 0.0).then_some(NoiseVariances { units, linear, linear_units, pairs })
     }
 
     /// $q(w_j)$ for all outputs: $A_j = \sum\kappa zz^T + \mathrm{diag}(1/\zeta_j)$, $h_j = \sum (l - \kappa c_j) z$.
@@ -209,9 +219,19 @@ impl ExpectationModel for BeliefLearning {
 
     fn maximise(&mut self, sums: &ExpectedSums) -> u64 {
         let (parts, moved) = self.parts(sums);
-        self.update_weights(&parts);
+        let noisy = self.noise(sums);
+        match &noisy {
+            Some(noise) => {
+                let (weights, variances) = denoise::weights(&parts, noise, sums.records);
+                let outputs = self.model.outputs;
+                self.beliefs.variances =
+                    variances.iter().flat_map(|x| std::iter::repeat_n(*x, outputs)).collect();
+                self.beliefs.weights = weights;
+            }
+            None => self.update_weights(&parts),
+        }
         self.update_biases(&parts, sums.records);
-        if self.shrinks {
+        if self.shrinks && noisy.is_none() {
             let squares: Vec<f64> = self
                 .beliefs
                 .weights

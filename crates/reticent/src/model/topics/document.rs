@@ -66,7 +66,9 @@ impl Document {
             };
             (count > 0.0 && word < words && (count as f32).is_finite()).then_some((word, count as f32))
         };
-        let (words, counts) = row.iter().enumerate().filter_map(each).unzip();
+        // The first empty slot is the end.
+        let end = matches!(layout, Layout::Slots(_)).then(|| row.iter().position(|x| *x == 0.0)).flatten();
+        let (words, counts) = row[..end.unwrap_or(row.len())].iter().enumerate().filter_map(each).unzip();
         Self { words, counts }
     }
 

@@ -14,9 +14,20 @@ pub(super) fn exp_digamma(x: f32) -> f32 {
     u * series * exp_minus(fractions)
 }
 
+/// $e^{\psi(x)}$ as a factor and the exponent of a decay, $a e^{-b}$ with $b \ge 0$, by the same formulas in double precision: the first never
+/// gets too small for single precision.
+#[inline(always)]
+pub(super) fn parts(x: f64) -> (f64, f64) {
+    let u = x + 3.5;
+    let square = 1.0 / (u * u);
+    let series = 1.0 + square * (1.0 / 24.0 - square * (37.0 / 5760.0 - square * (10313.0 / 2_903_040.0)));
+    let (first, second) = (x * (x + 1.0), (x + 2.0) * (x + 3.0));
+    (u * series, ((2.0 * x + 1.0) * second + (2.0 * x + 5.0) * first) / (first * second))
+}
+
 /// $e^{-y}$ for $y \ge 0$; 0 from about 87 on.
 #[inline(always)]
-fn exp_minus(y: f32) -> f32 {
+pub(super) fn exp_minus(y: f32) -> f32 {
     const ROUND: f32 = 12_582_912.0; // 1.5 * 2^23: what is added to it is rounded to an integer in its low bits
     let y = y.min(88.0);
     let shifted = ROUND - y * std::f32::consts::LOG2_E;
@@ -40,6 +51,12 @@ mod tests {
             let x = 10f64.powf(-1.7 + 7.7 * f64::from(k) / 4000.0);
             let (found, expected) = (f64::from(exp_digamma(x as f32)), digamma(f64::from(x as f32)).exp());
             assert!((found / expected - 1.0).abs() < 2e-5, "{x}: {found} {expected}");
+        }
+        for k in 0..4000 {
+            let x = 10f64.powf(-6.0 + 12.0 * f64::from(k) / 4000.0);
+            let (factor, minus) = parts(x);
+            let (found, expected) = (factor.ln() - minus, digamma(x));
+            assert!((found - expected).abs() < 1e-6, "{x}: {found} {expected}");
         }
         // Far below the least number of this precision.
         assert!(exp_digamma(1e-4) < 1e-30);

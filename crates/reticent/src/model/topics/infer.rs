@@ -3,7 +3,7 @@
 #![allow(clippy::needless_range_loop, reason = "one index for several arrays")]
 
 use super::document::Document;
-use super::exp_digamma::exp_digamma;
+use super::exp_digamma::{exp_digamma, exp_minus, parts};
 use crate::family::digamma;
 use reticent_noise::with_wide_vectors;
 
@@ -53,17 +53,30 @@ pub struct Inferred {
     state: State,
 }
 
-/// What is left to be done for a document: topics that it has nothing of are dropped on the way.
+type Vector = [f32; LANES];
+
+/// A document while its topics are found. Topics that it has nothing of are dropped on the way.
+///
+/// The words of each topic are side by side: a vector is then eight words, whose norms need no sum across it and one division, and a
+/// topic is dropped by not looking at it any more.
 #[derive(Debug, Clone)]
 struct State {
-    /// The topics that are left.
-    alive: Vec<usize>,
-    /// $\gamma$ of these, and then numbers that do not matter.
-    gamma: Vec<f32>,
-    /// $e^{\psi(\gamma)}$, and zeros.
-    weights: Vec<f32>,
-    /// The same topics of the rows of the document's words.
-    rows: Vec<f32>,
+    /// How many topics are left.
+    left: usize,
+    /// Which these are, and then any.
+    topics: Vec<usize>,
+    /// Their $\gamma$, and then $\alpha$.
+    gamma: Vec<Vector>,
+    /// Their $t_k = e^{\psi(\gamma_k)}$, and then zeros.
+    weights: Vec<Vector>,
+    /// $n_w$, and zeros to fill the last vector.
+    counts: Vec<Vector>,
+    /// $n_w/\sum_k t_k\beta_{wk}$.
+    factors: Vec<Vector>,
+    /// $\beta_{wk}$, the words of each topic side by side.
+    rows: Vec<Vector>,
+    /// Vectors from one topic to the next: an odd number, so that topics do not compete for the same places of the cache.
+    stride: usize,
 }
 
 impl Expected {
@@ -78,19 +91,20 @@ impl Expected {
         for row in lambda.chunks_exact(topics) {
             totals.iter_mut().zip(row).for_each(|(total, x)| *total += x);
         }
-        let totals: Vec<f64> = totals.into_iter().map(digamma).collect();
+        let per_total: Vec<f64> = totals.into_iter().map(|total| (-digamma(total)).exp()).collect();
         let lanes = topics.next_multiple_of(LANES);
         let mut rows = vec![0.0; lambda.len() / topics * lanes];
-        let mut log_scale = Vec::with_capacity(lambda.len() / topics);
-        let mut logs = vec![0.0; topics];
-        for (row, lambda) in rows.chunks_exact_mut(lanes).zip(lambda.chunks_exact(topics)) {
-            for ((log, &x), total) in logs.iter_mut().zip(lambda).zip(&totals) {
-                *log = digamma(x) - total;
-            }
-            let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            row.iter_mut().zip(&logs).for_each(|(x, log)| *x = ((log - largest).exp() as f32).max(FLOOR));
-            log_scale.push(largest);
-        }
+        let mut log_scale = vec![0.0; lambda.len() / topics];
+        with_wide_vectors(
+            #[inline(always)]
+            || {
+                let mut exponents = vec![0.0; topics];
+                let words = rows.chunks_exact_mut(lanes).zip(lambda.chunks_exact(topics)).zip(&mut log_scale);
+                for ((row, lambda), log_scale) in words {
+                    *log_scale = scaled(lambda, &per_total, &mut exponents, &mut row[..topics]);
+                }
+            },
+        );
         Self { topics, lanes, rows, log_scale }
     }
 
@@ -100,20 +114,34 @@ impl Expected {
     /// document, so that it is a function of the document and of what was released.
     #[must_use]
     pub fn infer(&self, document: &Document, alpha: f64, until: Until) -> Inferred {
-        let mut rows = Vec::with_capacity(document.words.len() * self.lanes);
-        for &word in &document.words {
-            rows.extend_from_slice(&self.rows[word * self.lanes..][..self.lanes]);
-        }
-        let share = (alpha + document.length() / self.topics as f64) as f32;
-        let (gamma, weights) = (vec![share; self.lanes], vec![0.0; self.lanes]);
-        let mut state = State { alive: (0..self.topics).collect(), gamma, weights, rows };
+        let mut state = self.start(document, alpha);
         with_wide_vectors(
             #[inline(always)]
-            || state.ascend(&document.counts, alpha as f32, until, self.topics),
+            || state.ascend(alpha as f32, until, self.topics),
         );
         let mut gamma = vec![alpha as f32; self.topics];
-        state.alive.iter().zip(&state.gamma).for_each(|(&k, &x)| gamma[k] = x);
+        let left = state.topics[..state.left].iter().zip(state.gamma.as_flattened());
+        left.for_each(|(&topic, &x)| gamma[topic] = x);
         Inferred { gamma, state }
+    }
+
+    fn start(&self, document: &Document, alpha: f64) -> State {
+        let vectors = document.words.len().div_ceil(LANES);
+        let stride = vectors | 1;
+        let mut rows = vec![[0.0; LANES]; self.lanes * stride];
+        with_wide_vectors(
+            #[inline(always)]
+            || transpose(&self.rows, self.lanes, &document.words, rows.as_flattened_mut(), stride * LANES),
+        );
+        let mut counts = vec![[0.0; LANES]; vectors];
+        counts.as_flattened_mut()[..document.counts.len()].copy_from_slice(&document.counts);
+        let share = (alpha + document.length() / self.topics as f64) as f32;
+        let mut gamma = vec![[alpha as f32; LANES]; self.lanes / LANES];
+        gamma.as_flattened_mut()[..self.topics].fill(share);
+        let mut topics: Vec<usize> = (0..self.topics).collect();
+        topics.resize(self.lanes, 0);
+        let (weights, factors) = (gamma.clone(), counts.clone());
+        State { left: self.topics, topics, gamma, weights, counts, factors, rows, stride }
     }
 
     /// $\sum_w n_w\log\sum_k e^{\mathrm{E}\log\theta_k + \mathrm{E}\log\beta_{kw}} - KL(q(\theta)\Vert p(\theta))$: the part of the lower bound that is about one
@@ -138,16 +166,35 @@ impl Expected {
     }
 }
 
+/// The exponentials of $\psi(\lambda_k) - \psi(\sum\lambda_k)$ of a word, divided by the largest; the logarithm of that. However small $\lambda$ is: the
+/// least of the exponents is taken out first.
+#[inline(always)]
+fn scaled(lambda: &[f64], per_total: &[f64], exponents: &mut [f64], row: &mut [f32]) -> f64 {
+    for (((x, exponent), &lambda), per_total) in
+        row.iter_mut().zip(&mut *exponents).zip(lambda).zip(per_total)
+    {
+        let (factor, minus) = parts(lambda);
+        (*x, *exponent) = ((factor * per_total) as f32, minus);
+    }
+    let least = exponents.iter().fold(f64::INFINITY, |least, &x| if x < least { x } else { least });
+    row.iter_mut().zip(&*exponents).for_each(|(x, exponent)| *x *= exp_minus((exponent - least) as f32));
+    let largest = row.iter().fold(f32::MIN_POSITIVE, |largest, &x| if x > largest { x } else { largest });
+    let by = 1.0 / largest;
+    row.iter_mut().for_each(|x| *x = (*x * by).max(FLOOR));
+    f64::from(largest).ln() - least
+}
+
 impl Inferred {
     /// Writes $n_w\phi_{wk}$ to `out`, which holds zeros: the topics of each of the document's words side by side.
-    pub fn write(&self, document: &Document, out: &mut [f64]) {
-        let State { alive, weights, rows, .. } = &self.state;
-        for ((out, row), &count) in
-            out.chunks_exact_mut(self.gamma.len()).zip(rows.chunks_exact(weights.len())).zip(&document.counts)
+    pub fn write(&self, out: &mut [f64]) {
+        let State { left, topics, weights, factors, rows, stride, .. } = &self.state;
+        let weights = weights.as_flattened();
+        for (place, (out, factor)) in
+            out.chunks_exact_mut(self.gamma.len()).zip(factors.as_flattened()).enumerate()
         {
-            let factor = count / dot(row, weights).max(f32::MIN_POSITIVE);
-            for ((&k, x), weight) in alive.iter().zip(row).zip(weights) {
-                out[k] = f64::from(factor * x * weight);
+            let words = &rows[place / LANES..];
+            for (&topic, weight) in topics[..*left].iter().zip(weights) {
+                out[topic] = f64::from(factor * words[topic * stride][place % LANES] * weight);
             }
         }
     }
@@ -155,120 +202,161 @@ impl Inferred {
 
 impl State {
     #[inline(always)]
-    fn ascend(&mut self, counts: &[f32], alpha: f32, until: Until, topics: usize) {
+    fn ascend(&mut self, alpha: f32, until: Until, topics: usize) {
         let enough = (until.change * topics as f64) as f32;
-        let mut sums = vec![0.0; self.gamma.len()];
+        let mut sums = self.gamma.clone();
         for _ in 0..until.sweeps {
-            self.weigh();
-            sweep(&self.rows, counts, &self.weights, &mut sums);
-            let (mut change, mut left) = (0.0, 0);
-            for ((gamma, weight), sum) in self.gamma.iter_mut().zip(&self.weights).zip(&sums) {
-                let next = alpha + weight * sum;
-                change += (next - *gamma).abs();
-                left += u32::from(next > alpha + NOTHING);
-                *gamma = next;
-            }
+            self.assign();
+            project(&self.rows, self.stride, &self.topics, &self.factors, &mut sums);
+            let (change, left) = update(&mut self.gamma, &self.weights, &sums, alpha);
             if change < enough {
                 break;
             }
-            if (left as usize).next_multiple_of(LANES) * 4 <= self.gamma.len() * 3 {
-                self.shrink(alpha + NOTHING, counts.len());
+            if left < self.left {
+                self.drop_topics(alpha);
                 sums.truncate(self.gamma.len());
             }
         }
-        self.weigh();
+        self.assign();
     }
 
+    /// The best $\phi$ at this $\gamma$, by its factors.
     #[inline(always)]
-    fn weigh(&mut self) {
-        self.weights
-            .iter_mut()
-            .zip(&self.gamma)
-            .for_each(|(weight, &gamma)| *weight = exp_digamma(gamma).max(FLOOR));
-        self.weights[self.alive.len()..].fill(0.0);
+    fn assign(&mut self) {
+        weigh(self.gamma.as_flattened(), self.left, self.weights.as_flattened_mut());
+        mix(&self.rows, self.stride, &self.topics, self.weights.as_flattened(), &mut self.factors);
+        divide(self.counts.as_flattened(), self.factors.as_flattened_mut());
     }
 
     /// Drops the topics that the document has nothing of.
-    fn shrink(&mut self, nothing: f32, words: usize) {
-        let kept: Vec<usize> = (0..self.alive.len()).filter(|&k| self.gamma[k] > nothing).collect();
-        let (old, lanes) = (self.gamma.len(), kept.len().next_multiple_of(LANES).max(LANES));
-        self.alive = kept.iter().map(|&k| self.alive[k]).collect();
-        for (to, &from) in kept.iter().enumerate() {
-            self.gamma[to] = self.gamma[from];
-        }
-        // Each row moves to the front, never beyond where it was.
-        for word in 0..words {
-            for (to, &from) in kept.iter().enumerate() {
-                self.rows[word * lanes + to] = self.rows[word * old + from];
+    fn drop_topics(&mut self, alpha: f32) {
+        let gamma = self.gamma.as_flattened_mut();
+        let mut left = 0;
+        for from in 0..self.left {
+            if gamma[from] > alpha + NOTHING {
+                (gamma[left], self.topics[left]) = (gamma[from], self.topics[from]);
+                left += 1;
             }
-            self.rows[word * lanes + kept.len()..(word + 1) * lanes].fill(0.0);
         }
-        self.rows.truncate(words * lanes);
-        self.gamma.truncate(lanes);
-        self.weights.truncate(lanes);
+        gamma[left..].fill(alpha);
+        let vectors = left.div_ceil(LANES).max(1);
+        self.left = left;
+        self.topics.truncate(vectors * LANES);
+        self.gamma.truncate(vectors);
+        self.weights.truncate(vectors);
     }
 }
 
-/// $\sum_w n_w \beta_{wk}/\sum_j t_j\beta_{wj}$ for each $k$, in registers if there are few topics.
+// Functions of slices, which the compiler knows to be apart, and loops over whole vectors: these become vector instructions.
+
+/// Copies the rows of words, topics side by side, to rows of topics: four by four. Rows begin `stride` apart.
 #[inline(always)]
-fn sweep(rows: &[f32], counts: &[f32], weights: &[f32], sums: &mut [f32]) {
-    match weights.len() / LANES {
-        1 => sweep_in::<1>(rows, counts, weights, sums),
-        2 => sweep_in::<2>(rows, counts, weights, sums),
-        3 => sweep_in::<3>(rows, counts, weights, sums),
-        4 => sweep_in::<4>(rows, counts, weights, sums),
-        5 => sweep_in::<5>(rows, counts, weights, sums),
-        6 => sweep_in::<6>(rows, counts, weights, sums),
-        7 => sweep_in::<7>(rows, counts, weights, sums),
-        8 => sweep_in::<8>(rows, counts, weights, sums),
-        _ => {
-            sums.fill(0.0);
-            for (row, &count) in rows.chunks_exact(weights.len()).zip(counts) {
-                let factor = count / dot(row, weights).max(f32::MIN_POSITIVE);
-                sums.iter_mut().zip(row).for_each(|(sum, x)| *sum += factor * x);
+fn transpose(from: &[f32], lanes: usize, words: &[usize], rows: &mut [f32], stride: usize) {
+    let (fours, rest) = words.as_chunks::<4>();
+    for (at, words) in fours.iter().enumerate() {
+        let [a, b, c, d] = words.map(|word| from[word * lanes..][..lanes].as_chunks::<4>().0);
+        for (k, to) in rows.chunks_exact_mut(4 * stride).enumerate() {
+            let (a, b, c, d) = (a[k], b[k], c[k], d[k]);
+            for j in 0..4 {
+                to[j * stride + 4 * at..][..4].copy_from_slice(&[a[j], b[j], c[j], d[j]]);
             }
+        }
+    }
+    for (word, at) in rest.iter().zip(words.len() - rest.len()..) {
+        let row = &from[word * lanes..][..lanes];
+        rows[at..].iter_mut().step_by(stride).zip(row).for_each(|(to, x)| *to = *x);
+    }
+}
+
+/// $t_k = e^{\psi(\gamma_k)}$ of the topics that are left.
+#[inline(always)]
+fn weigh(gamma: &[f32], left: usize, weights: &mut [f32]) {
+    weights.iter_mut().zip(gamma).for_each(|(weight, &gamma)| *weight = exp_digamma(gamma).max(FLOOR));
+    weights[left..].fill(0.0);
+}
+
+/// $\sum_k t_k\beta_{wk}$ of each word, as many vectors at a time as there are registers for.
+#[inline(always)]
+fn mix(rows: &[Vector], stride: usize, topics: &[usize], weights: &[f32], norms: &mut [Vector]) {
+    for (part, norms) in norms.chunks_mut(8).enumerate() {
+        let rows = &rows[8 * part..];
+        match norms.len() {
+            1 => mix_in::<1>(rows, stride, topics, weights, norms),
+            2 => mix_in::<2>(rows, stride, topics, weights, norms),
+            3 => mix_in::<3>(rows, stride, topics, weights, norms),
+            4 => mix_in::<4>(rows, stride, topics, weights, norms),
+            5 => mix_in::<5>(rows, stride, topics, weights, norms),
+            6 => mix_in::<6>(rows, stride, topics, weights, norms),
+            7 => mix_in::<7>(rows, stride, topics, weights, norms),
+            _ => mix_in::<8>(rows, stride, topics, weights, norms),
         }
     }
 }
 
-/// The same for $K = 8V$.
 #[inline(always)]
-fn sweep_in<const V: usize>(rows: &[f32], counts: &[f32], weights: &[f32], sums: &mut [f32]) {
-    let mut t = [[0.0; LANES]; V];
-    t.as_flattened_mut().copy_from_slice(weights);
-    let mut acc = [[0.0; LANES]; V];
-    for (row, &count) in rows.as_chunks::<LANES>().0.as_chunks::<V>().0.iter().zip(counts) {
-        let mut lanes = [0.0; LANES];
-        for v in 0..V {
+fn mix_in<const N: usize>(
+    rows: &[Vector],
+    stride: usize,
+    topics: &[usize],
+    weights: &[f32],
+    norms: &mut [Vector],
+) {
+    let mut sums = [[0.0; LANES]; N];
+    for (topic, &weight) in topics.iter().zip(weights) {
+        let row = &rows[topic * stride..][..N];
+        for j in 0..N {
             for i in 0..LANES {
-                lanes[i] += row[v][i] * t[v][i];
-            }
-        }
-        let factor = count / total(lanes).max(f32::MIN_POSITIVE);
-        for v in 0..V {
-            for i in 0..LANES {
-                acc[v][i] += factor * row[v][i];
+                sums[j][i] += weight * row[j][i];
             }
         }
     }
-    sums.copy_from_slice(acc.as_flattened());
+    norms.copy_from_slice(&sums);
 }
 
-/// In lanes, so that the compiler need not keep the order of additions.
+/// $n_w/\sum_k t_k\beta_{wk}$ in place of the sum.
 #[inline(always)]
-fn dot(row: &[f32], weights: &[f32]) -> f32 {
-    let mut lanes = [0.0; LANES];
-    for (row, weights) in row.as_chunks::<LANES>().0.iter().zip(weights.as_chunks::<LANES>().0) {
-        for ((lane, x), weight) in lanes.iter_mut().zip(row).zip(weights) {
-            *lane += x * weight;
+fn divide(counts: &[f32], factors: &mut [f32]) {
+    for (factor, count) in factors.iter_mut().zip(counts) {
+        *factor = count / factor.max(f32::MIN_POSITIVE);
+    }
+}
+
+/// $\sum_w \beta_{wk} n_w/\sum_j t_j\beta_{wj}$ of each topic.
+#[inline(always)]
+fn project(rows: &[Vector], stride: usize, topics: &[usize], factors: &[Vector], sums: &mut [Vector]) {
+    for (topics, sums) in topics.as_chunks::<LANES>().0.iter().zip(sums) {
+        let mut products = [[0.0; LANES]; LANES];
+        for (topic, products) in topics.iter().zip(&mut products) {
+            let mut lanes = [0.0; LANES];
+            for (row, factor) in rows[topic * stride..].iter().zip(factors) {
+                for i in 0..LANES {
+                    lanes[i] += row[i] * factor[i];
+                }
+            }
+            *products = lanes;
+        }
+        *sums = products.map(total);
+    }
+}
+
+/// $\gamma_k \leftarrow \alpha + t_k\sum_w\dots$: how much that changed in all, and how many topics are left.
+#[inline(always)]
+fn update(gamma: &mut [Vector], weights: &[Vector], sums: &[Vector], alpha: f32) -> (f32, usize) {
+    let (mut change, mut left) = ([0.0; LANES], [0; LANES]);
+    for ((gamma, weight), sum) in gamma.iter_mut().zip(weights).zip(sums) {
+        for i in 0..LANES {
+            let next = alpha + weight[i] * sum[i];
+            change[i] += (next - gamma[i]).abs();
+            left[i] += u32::from(next > alpha + NOTHING);
+            gamma[i] = next;
         }
     }
-    total(lanes)
+    (total(change), left.iter().sum::<u32>() as usize)
 }
 
 /// In pairs, which is three steps instead of eight.
 #[inline(always)]
-fn total(lanes: [f32; LANES]) -> f32 {
+fn total(lanes: Vector) -> f32 {
     let [a, b, c, d, e, f, g, h] = lanes;
     ((a + e) + (b + f)) + ((c + g) + (d + h))
 }

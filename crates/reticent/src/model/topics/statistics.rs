@@ -34,7 +34,8 @@ pub struct Learning {
 }
 
 impl Learning {
-    /// From topics drawn at random, which are public: $\lambda \sim \mathrm{Gamma}$ of this shape and mean 1. Small shapes make topics that differ.
+    /// From topics drawn at random, which are public: $\lambda \sim \mathrm{Gamma}$ of this shape and mean 1. The larger the shape, the more alike
+    /// topics are at the start.
     #[must_use]
     pub fn new(model: &TopicModel, cells: Cells, shape: f64, seed: u64) -> Self {
         let mut rng = ChaCha12Rng::seed_from_u64(seed);
@@ -113,7 +114,7 @@ impl ExpectationModel for Learning {
 
     fn statistics(&self, expected: &Expected, record: &[f64], out: &mut [f64]) {
         let document = self.model.document(record);
-        expected.infer(&document, self.model.document_prior, self.until).write(&document, out);
+        expected.infer(&document, self.model.document_prior, self.until).write(out);
     }
 
     /// $\lambda = \eta + S$, with noise taken out of $S$ as far as that is known.

@@ -271,6 +271,63 @@ fn huge_noise_destroys_the_topics() {
     }
 }
 
+/// Half of the documents are about three words, the others about three others: a topic each, whatever topics it starts from. One that knows the
+/// half of a document has a perplexity of about 3, one whose topics are alike has 6; none is nearer to the second.
+#[test]
+fn no_start_is_stuck_where_topics_are_alike() {
+    let model = TopicModel::new(2, 6, Layout::Counts);
+    let row = |n: usize| (0..6).map(move |w| if w / 3 == n % 2 { (5 + (n + w) % 5) as f64 } else { 0.0 });
+    let held_out: Vec<Document> = (0..2).map(|n| model.document(&row(n).collect::<Vec<_>>())).collect();
+    for seed in 1..=10 {
+        let mut plan = TopicsPlan::without_privacy(&model, 500, None, 20);
+        plan.start_seed = seed;
+        let records = Records::new((0..500).flat_map(row).collect(), 6).unwrap();
+        let source = NoiseSource::insecure_from_seed(1);
+        let (posterior, _) = plan.fit(records, source, None, Box::new(Unlimited)).unwrap();
+        let perplexity = posterior.perplexity(&held_out);
+        assert!(perplexity < 18f64.sqrt(), "seed {seed}: {perplexity}");
+    }
+}
+
+/// Coordinate ascent in double precision with nothing left out, for as many words and topics as fill some vectors and a part of one.
+#[test]
+fn documents_of_any_length_are_as_in_the_textbook() {
+    const K: usize = 21;
+    let (alpha, mut rng) = (0.3, ChaCha12Rng::seed_from_u64(8));
+    let lambda: Vec<f64> = (0..K * 300).map(|_| 0.02 + 3.0 * rng.random::<f64>().powi(6)).collect();
+    let expected = Expected::new(&lambda, K);
+    let totals: Vec<f64> = (0..K).map(|k| lambda.iter().skip(k).step_by(K).sum()).collect();
+    for length in [0, 1, 7, 8, 33, 64, 65, 100, 137, 300] {
+        let counts: Vec<f32> = (0..length).map(|_| rng.random_range(1..4) as f32).collect();
+        let document = Document { words: (300 - length..300).collect(), counts };
+        let words: f64 = document.length();
+        let mut gamma = [alpha + words / K as f64; K];
+        for _ in 0..2000 {
+            let mut next = [alpha; K];
+            for (&word, &count) in document.words.iter().zip(&document.counts) {
+                let phi: [f64; K] = std::array::from_fn(|k| {
+                    (digamma(gamma[k]) + digamma(lambda[word * K + k]) - digamma(totals[k])).exp()
+                });
+                let norm: f64 = phi.iter().sum();
+                (0..K).for_each(|k| next[k] += f64::from(count) * phi[k] / norm);
+            }
+            gamma = next;
+        }
+        let inferred = expected.infer(&document, alpha, strict());
+        for (found, expected) in inferred.gamma.iter().zip(&gamma) {
+            assert!(
+                (f64::from(*found) - expected).abs() < 1e-3 * (1.0 + words),
+                "{length}: {found} {expected}"
+            );
+        }
+        let mut statistics = vec![0.0; length * K];
+        inferred.write(&mut statistics);
+        for (row, &count) in statistics.chunks_exact(K).zip(&document.counts) {
+            assert!((row.iter().sum::<f64>() - f64::from(count)).abs() < 1e-4, "{length}");
+        }
+    }
+}
+
 /// A plan is a file that can be edited, and one that makes no sense is refused.
 #[test]
 fn plans_are_read_back_and_checked() {
