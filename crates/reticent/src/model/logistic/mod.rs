@@ -42,11 +42,17 @@ pub use variational::{SecondMoments, VariationalLogistic};
 
 /// Inputs with the 1 of the bias, and the class as -1 or 1. Inputs are taken to be between -1 and 1.
 fn features(record: &[f64]) -> (Vec<f64>, f64) {
+    let mut x = vec![0.0; record.len()];
+    let target = write_features(record, &mut x);
+    (x, target)
+}
+
+/// The same into a vector that is as long as the record.
+fn write_features(record: &[f64], x: &mut [f64]) -> f64 {
     let (target, inputs) = record.split_last().unwrap_or((&0.0, &[]));
-    let mut x = Vec::with_capacity(record.len());
-    x.extend(inputs.iter().map(|x| x.clamp(-1.0, 1.0)));
-    x.push(1.0);
-    (x, if *target > 0.0 { 1.0 } else { -1.0 })
+    x.iter_mut().zip(inputs).for_each(|(x, input)| *x = input.clamp(-1.0, 1.0));
+    x[inputs.len()] = 1.0;
+    if *target > 0.0 { 1.0 } else { -1.0 }
 }
 
 /// $v = \min(1, r^2/\lVert x\rVert^2)$: what a record counts.

@@ -8,6 +8,7 @@
 use super::{dot, features, weight};
 use crate::symmetric;
 use crate::wall::{Geometry, Query};
+use reticent_noise::with_wide_vectors;
 
 /// What the last coordinate of curvatures is multiplied with, over $r^2$: small, so that it takes little of the noise of the others.
 const LAST: f64 = 0.25;
@@ -77,7 +78,10 @@ impl Query for Curvatures<'_> {
         let variance = p * (1.0 - p);
         let Some((last, out)) = out.split_last_mut() else { return };
         if self.full {
-            outer(&x, by * variance, out);
+            with_wide_vectors(
+                #[inline(always)]
+                || outer(&x, by * variance, out),
+            );
         } else {
             out.iter_mut().zip(&x).for_each(|(out, x)| *out = by * variance * x * x);
         }
@@ -86,13 +90,14 @@ impl Query for Curvatures<'_> {
 }
 
 /// $by\,xx^T$ in isometric coordinates.
+#[inline(always)]
 pub(super) fn outer(x: &[f64], by: f64, out: &mut [f64]) {
     let mut rest = out;
     for (i, a) in x.iter().enumerate() {
         let (row, after) = rest.split_at_mut(x.len() - i);
-        let a = a * by;
-        row.iter_mut().zip(&x[i..]).for_each(|(out, b)| *out = a * b * std::f64::consts::SQRT_2);
-        row[0] *= std::f64::consts::FRAC_1_SQRT_2;
+        let both = a * by * std::f64::consts::SQRT_2;
+        row.iter_mut().zip(&x[i..]).for_each(|(out, b)| *out = both * b);
+        row[0] = a * by * a;
         rest = after;
     }
 }
