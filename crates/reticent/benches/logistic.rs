@@ -19,17 +19,19 @@ use std::time::Instant;
 const RECORDS: usize = 20_000;
 const STEPS: u64 = 10;
 const INPUTS: [usize; 2] = [10, 100];
+/// Too many inputs for a matrix, of fewer records.
+const WIDE: ([usize; 2], usize) = ([1000, 4000], 2000);
 /// How many times as fast as NumPy an update without privacy should be, and two threads as fast as one.
 const GATES: (f64, f64) = (20.0, 1.7);
 
-fn values(inputs: usize) -> Vec<f64> {
+fn values(inputs: usize, records: usize) -> Vec<f64> {
     let mut rng = SmallRng::seed_from_u64(1);
     let mut row = |_| -> Vec<f64> {
         let x: Vec<f64> = (0..inputs).map(|_| rng.random_range(-1.0..1.0)).collect();
         let class = (x[0] + rng.random_range(-0.5..0.5)).signum();
         x.into_iter().chain([class]).collect()
     };
-    (0..RECORDS).flat_map(&mut row).collect()
+    (0..records).flat_map(&mut row).collect()
 }
 
 /// Nanoseconds a record of an update of Algorithm 5.
@@ -40,7 +42,7 @@ fn update(inputs: usize, private: bool) -> f64 {
     let (width, geometry, sampler) = (model.width(), model.geometry(), Sampler::Full);
     let sums = Sums { what: "all".into(), width, geometry, sampler, noise_multiplier: 50.0, steps: STEPS };
     let id = plan.sums(sums).expect("a plan");
-    let records = Records::new(values(inputs), inputs + 1).expect("whole rows");
+    let records = Records::new(values(inputs, RECORDS), inputs + 1).expect("whole rows");
     let source = NoiseSource::from_os().expect("random bits");
     let wall = if private {
         let privacy = Privacy::new(10.0, 1e-6, Adjacency::ReplaceOne).expect("numbers");
@@ -59,16 +61,16 @@ fn update(inputs: usize, private: bool) -> f64 {
 }
 
 /// Nanoseconds a record of a whole private fit.
-fn fit(inputs: usize) -> f64 {
+fn fit(inputs: usize, records: usize) -> f64 {
     let privacy = Privacy::new(1.0, 1e-6, Adjacency::ReplaceOne).expect("numbers");
-    let plan = LogisticPlan::new(&vec![1; inputs], RECORDS, 1.0, Some(&privacy)).expect("a plan");
-    let values = values(inputs);
+    let plan = LogisticPlan::new(&vec![1; inputs], records, 1.0, Some(&privacy)).expect("a plan");
+    let values = values(inputs, records);
     let once = |_| {
-        let records = Records::new(values.clone(), inputs + 1).expect("whole rows");
+        let rows = Records::new(values.clone(), inputs + 1).expect("whole rows");
         let source = NoiseSource::from_os().expect("random bits");
         let start = Instant::now();
-        plan.fit(records, source, Some(&privacy), Box::new(Unlimited)).expect("a fit");
-        start.elapsed().as_secs_f64() * 1e9 / RECORDS as f64
+        plan.fit(rows, source, Some(&privacy), Box::new(Unlimited)).expect("a fit");
+        start.elapsed().as_secs_f64() * 1e9 / records as f64
     };
     (0..3).map(once).fold(f64::INFINITY, f64::min)
 }
@@ -91,7 +93,7 @@ fn gate(ratio: f64, wanted: f64) -> String {
 fn main() {
     let pool = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
     let measure = |threads, inputs| {
-        pool(threads).install(|| [update(inputs, false), update(inputs, true), fit(inputs)])
+        pool(threads).install(|| [update(inputs, false), update(inputs, true), fit(inputs, RECORDS)])
     };
     let numpy = match std::env::var("RETICENT_PEERS_PYTHON") {
         Ok(python) => peer(&python).or_else(|| {
@@ -122,5 +124,10 @@ fn main() {
             );
             println!("  ours with privacy is {private:.2} x as fast as NumPy without");
         }
+    }
+    let (inputs, records) = WIDE;
+    for inputs in inputs {
+        let seconds = pool(1).install(|| fit(inputs, records)) * 1e-9 * records as f64;
+        println!("{inputs} inputs, {records} records: whole private fit {seconds:.2} s, one thread");
     }
 }

@@ -8,7 +8,8 @@
 //! - [`LogisticPlan`] is what we recommend. The mean of $q(w)$ solves $\sum (y - p)x = \alpha w$, and the noise in a released $E[\omega]xx^T$ times
 //!   $w$ is far larger than that of a release of this sum itself. So it releases the sum, at the weights so far, in a few steps; the matrix
 //!   twice, with a small share of the budget, for the lengths of steps and for the posterior; and nothing else. Its posterior knows
-//!   what noise did on the way.
+//!   what noise did on the way. If weights are so many that noise would drown the matrix, it releases sums of inputs by class
+//!   instead, which say what the matrix is if columns are independent: then time and memory grow as the number of weights does.
 //!
 //! ```
 //! use reticent::budget::{Adjacency, Privacy, Unlimited};
@@ -31,11 +32,13 @@
 //!
 //! Not for: classes that inputs separate perfectly, of which the weights are only bounded by the prior.
 
+mod columns;
 mod curvature;
 mod plan;
 mod response;
 mod scores;
 mod variational;
+mod wander;
 
 pub use plan::{LogisticError, LogisticPlan, LogisticRound};
 pub use variational::{SecondMoments, VariationalLogistic};
