@@ -56,11 +56,15 @@ impl Planned for LogisticPlan {
             what: sums.what,
             width: sums.width,
             times: sums.steps,
-            clip: if let Geometry::Ball { radius } = sums.geometry { radius } else { f64::NAN },
+            clip: match sums.geometry {
+                Geometry::Ball { radius } | Geometry::NonNegativeBall { radius } => radius,
+                _ => f64::NAN,
+            },
             noise_multiplier: sums.noise_multiplier,
         };
         let releases = self.sums().into_iter().map(release).collect();
-        let expected = vec![("pull of each weight towards 0 during the steps".into(), self.ridge)];
+        let pull = ("pull of each weight towards 0 during the steps".into(), self.ridge);
+        let expected = self.full.then_some(pull).into_iter().collect();
         Outline { releases, expected, why: self.why.clone() }
     }
 

@@ -312,6 +312,13 @@ pub fn least_circle(coordinates: &[f64], size: usize) -> f64 {
 
 /// Raises the eigenvalues of a symmetric matrix to at least `floor`; whether any had to be.
 pub fn raise_eigenvalues(matrix: &mut [f64], size: usize, floor: f64) -> bool {
+    // A matrix less its floor that has a Cholesky factor has no eigenvalue below the floor, and that is found out fast.
+    let mut shifted = matrix[..size * size].to_vec();
+    (0..size).for_each(|k| shifted[k * (size + 1)] -= floor);
+    let mut factor = vec![0.0; size * size];
+    if wide_cholesky(&shifted, size, &mut factor) {
+        return false;
+    }
     let (values, vectors) = eigen(matrix, size);
     if values.iter().all(|&value| value >= floor) {
         return false;

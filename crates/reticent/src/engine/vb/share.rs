@@ -17,13 +17,19 @@ pub struct Share {
 }
 
 impl Share {
+    /// The units $s_b$: in them, a contribution is no longer than 1.
+    #[must_use]
+    pub fn scales(shares: &[Self]) -> Vec<f64> {
+        let root = |share: &Self| (share.weight * share.width as f64).sqrt();
+        let total: f64 = shares.iter().map(|share| share.reach * root(share)).sum();
+        shares.iter().map(|share| (share.reach * total / root(share)).sqrt()).collect()
+    }
+
     /// The domain that such blocks are clipped to together.
     #[must_use]
     pub fn geometry(shares: &[Self]) -> Geometry {
-        let root = |share: &Self| (share.weight * share.width as f64).sqrt();
-        let total: f64 = shares.iter().map(|share| share.reach * root(share)).sum();
-        let scale = |share: &Self| (share.reach * total / root(share)).sqrt();
-        let blocks = shares.iter().map(|share| Block { width: share.width, scale: scale(share) }).collect();
-        Geometry::Blocks { radius: 1.0, blocks }
+        let blocks =
+            shares.iter().zip(Self::scales(shares)).map(|(share, scale)| Block { width: share.width, scale });
+        Geometry::Blocks { radius: 1.0, blocks: blocks.collect() }
     }
 }

@@ -13,7 +13,8 @@ const ROUNDS: usize = 10;
 /// A fitted regression.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LinearPosterior {
-    /// The weights and, last, the bias, with the uncertainty from the privacy noise: what should be reported.
+    /// The weights and, last, the bias, with the uncertainty from the privacy noise: what should be reported. Of many weights the covariance may
+    /// be the diagonal only.
     pub moments: Moments,
     /// The same as if there had been no privacy noise: too sure of itself.
     pub naive: Moments,
@@ -90,7 +91,8 @@ impl LinearPosterior {
 
     fn with(&self, weights: &Moments, inputs: &[f64]) -> Prediction {
         assert_eq!(inputs.len() + 1, weights.mean.len(), "as many inputs as the model has");
-        let (mean, variance) = along(&weights.mean, &weights.covariance, true, inputs);
+        let full = weights.covariance.len() > weights.mean.len();
+        let (mean, variance) = along(&weights.mean, &weights.covariance, full, inputs);
         Prediction { mean, variance, noise_variance: self.noise_variance }
     }
 }

@@ -1,5 +1,6 @@
 //! What is known of the curvature of the scores, from noisy sums.
 
+use super::dot;
 use super::scores::Curvatures;
 use crate::matrix;
 use crate::symmetric;
@@ -12,36 +13,33 @@ const USUAL_VARIANCE: f64 = 0.7;
 /// How much is known of that before: as much as a measurement of this relative variance.
 const DOUBT: f64 = 0.02;
 
-/// A symmetric matrix of blocks on the diagonal: one block, or as many as weights, each a number.
+/// A symmetric matrix.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Curvature {
-    /// Rows of a block.
+    /// Its rows.
     pub(super) size: usize,
     /// Row by row.
-    pub(super) blocks: Vec<Vec<f64>>,
+    pub(super) elements: Vec<f64>,
     /// The standard deviation of the noise in a diagonal element; off-diagonals have half its variance.
     pub(super) noise: f64,
 }
 
 impl Curvature {
     /// From released sums. Two levels of a column are never both 1, so what noise says about that is known to be wrong.
-    pub(super) fn read(released: &Released, columns: &[usize], full: bool) -> Self {
+    pub(super) fn read(released: &Released, columns: &[usize]) -> Self {
         let size = 1 + columns.iter().sum::<usize>();
-        let values = &released.values[..Curvatures::width(size, full) - 1];
+        let values = &released.values[..Curvatures::width(size) - 1];
         let noise = released.noise_sd[0];
-        if !full {
-            return Self { size: 1, blocks: values.iter().map(|&x| vec![x]).collect(), noise };
-        }
-        let mut block = vec![0.0; size * size];
-        symmetric::from_coordinates(values, size, &mut block);
+        let mut elements = vec![0.0; size * size];
+        symmetric::from_coordinates(values, size, &mut elements);
         let mut first = 0;
         for &levels in columns {
             for i in first..first + levels {
-                (first..first + levels).filter(|&j| j != i).for_each(|j| block[i * size + j] = 0.0);
+                (first..first + levels).filter(|&j| j != i).for_each(|j| elements[i * size + j] = 0.0);
             }
             first += levels;
         }
-        Self { size, blocks: vec![block], noise }
+        Self { size, elements, noise }
     }
 
     /// The spectral norm to expect of the noise, which is that of a random symmetric matrix.
@@ -51,30 +49,17 @@ impl Curvature {
 
     /// The same with each eigenvalue replaced; and how many of them were not positive.
     pub(super) fn mapped(&self, by: impl Fn(f64) -> f64) -> (Self, u64) {
-        let (n, mut lost) = (self.size, 0);
-        let map = |block: &Vec<f64>| {
-            let (values, vectors) = matrix::eigen(block, n);
-            lost += values.iter().filter(|value| **value <= 0.0).count() as u64;
-            let mut out = vec![0.0; n * n];
-            for (value, vector) in values.iter().zip(vectors.chunks_exact(n)) {
-                let value = by(*value);
-                for (row, a) in out.chunks_exact_mut(n).zip(vector) {
-                    row.iter_mut().zip(vector).for_each(|(out, b)| *out += value * a * b);
-                }
+        let n = self.size;
+        let (values, vectors) = matrix::eigen(&self.elements, n);
+        let lost = values.iter().filter(|value| **value <= 0.0).count() as u64;
+        let mut elements = vec![0.0; n * n];
+        for (value, vector) in values.iter().zip(vectors.chunks_exact(n)) {
+            let value = by(*value);
+            for (row, a) in elements.chunks_exact_mut(n).zip(vector) {
+                row.iter_mut().zip(vector).for_each(|(out, b)| *out += value * a * b);
             }
-            out
-        };
-        let blocks = self.blocks.iter().map(map).collect();
-        (Self { size: n, blocks, noise: self.noise }, lost)
-    }
-
-    /// The inverse of each block, which must be positive definite.
-    pub(super) fn inverse(&self) -> Option<Vec<Vec<f64>>> {
-        self.blocks.iter().map(|block| matrix::symmetric_inverse(block, self.size)).collect()
-    }
-
-    fn product(&self, other: &Self) -> f64 {
-        self.blocks.iter().zip(&other.blocks).map(|(a, b)| super::dot(a, b)).sum()
+        }
+        (Self { size: n, elements, noise: self.noise }, lost)
     }
 
     /// What a second release at other weights says beside this one, which is positive: a multiple of this one, and what is left of the second as far
@@ -83,34 +68,32 @@ impl Curvature {
     /// # Citation
     /// The positive part of James and Stein's estimator, "Estimation with quadratic loss", 1961.
     pub(super) fn updated(&self, second: &Self) -> Self {
-        let square = self.product(self);
+        let square = dot(&self.elements, &self.elements);
         let (known, unknown) = (square / second.noise.powi(2).max(1e-300), 1.0 / USUAL.1);
-        let found = self.product(second) / square.max(1e-300);
+        let found = dot(&self.elements, &second.elements) / square.max(1e-300);
         let by =
             if known.is_finite() { (USUAL.0 * unknown + found * known) / (known + unknown) } else { found };
         let by = by.clamp(0.05, 1.0);
         let left = |a: f64, b: f64| b - by * a;
-        let pairs = || self.blocks.iter().flatten().zip(second.blocks.iter().flatten());
+        let pairs = || self.elements.iter().zip(&second.elements);
         let found: f64 = pairs().map(|(&a, &b)| left(a, b).powi(2)).sum();
         // Elements that are 0 by nature have no noise. An off-diagonal one counts twice with half the variance.
         let free = pairs().filter(|(_, b)| **b != 0.0).count() as f64;
-        let diagonal = (self.size * self.blocks.len()) as f64;
+        let diagonal = self.size as f64;
         let noise = (second.noise.powi(2) + (by * self.noise).powi(2)) * 0.5 * (free + diagonal);
         let share = if found > 0.0 { (1.0 - noise / found).max(0.0) } else { 0.0 };
-        let mix = |(a, b): (&Vec<f64>, &Vec<f64>)| {
-            a.iter().zip(b).map(|(&a, &b)| by * a + share * left(a, b)).collect()
-        };
+        let elements = pairs().map(|(&a, &b)| by * a + share * left(a, b)).collect();
         let noise = (by * (1.0 - share) * self.noise).hypot(share * second.noise);
-        Self { size: self.size, blocks: self.blocks.iter().zip(&second.blocks).map(mix).collect(), noise }
+        Self { size: self.size, elements, noise }
     }
 }
 
 /// What the variance of weighted scores is to their curvature, from a release at the end.
-pub(super) fn variance_ratio(released: &Released, radius: f64, full: bool, size: usize) -> f64 {
+pub(super) fn variance_ratio(released: &Released, radius: f64, size: usize) -> f64 {
     let by = Curvatures::last(radius);
     let last = released.values.len() - 1;
     // The curvature of the bias, whose input is 1: the last diagonal element.
-    let bias = if full { symmetric::width(size) - 1 } else { size - 1 };
+    let bias = symmetric::width(size) - 1;
     let (curvature, variance) = (released.values[bias], released.values[last] / by);
     let known = DOUBT * (curvature / (released.noise_sd[last] / by).max(1e-300)).powi(2);
     if curvature <= 0.0 {

@@ -8,7 +8,8 @@
 //! - [`LogisticPlan`] is what we recommend. The mean of $q(w)$ solves $\sum (y - p)x = \alpha w$, and the noise in a released $E[\omega]xx^T$ times
 //!   $w$ is far larger than that of a release of this sum itself. So it releases the sum, at the weights so far, in a few steps; the matrix
 //!   twice, with a small share of the budget, for the lengths of steps and for the posterior; and nothing else. Its posterior knows
-//!   what noise did on the way.
+//!   what noise did on the way. If weights are so many that noise would drown the matrix, it releases sums of inputs by class
+//!   instead, which say what the matrix is if columns are independent: then time and memory grow as the number of weights does.
 //!
 //! ```
 //! use reticent::budget::{Adjacency, Privacy, Unlimited};
@@ -31,22 +32,30 @@
 //!
 //! Not for: classes that inputs separate perfectly, of which the weights are only bounded by the prior.
 
+mod columns;
 mod curvature;
 mod plan;
 mod response;
 mod scores;
 mod variational;
+mod wander;
 
 pub use plan::{LogisticError, LogisticPlan, LogisticRound};
 pub use variational::{SecondMoments, VariationalLogistic};
 
 /// Inputs with the 1 of the bias, and the class as -1 or 1. Inputs are taken to be between -1 and 1.
 fn features(record: &[f64]) -> (Vec<f64>, f64) {
+    let mut x = vec![0.0; record.len()];
+    let target = write_features(record, &mut x);
+    (x, target)
+}
+
+/// The same into a vector that is as long as the record.
+fn write_features(record: &[f64], x: &mut [f64]) -> f64 {
     let (target, inputs) = record.split_last().unwrap_or((&0.0, &[]));
-    let mut x = Vec::with_capacity(record.len());
-    x.extend(inputs.iter().map(|x| x.clamp(-1.0, 1.0)));
-    x.push(1.0);
-    (x, if *target > 0.0 { 1.0 } else { -1.0 })
+    x.iter_mut().zip(inputs).for_each(|(x, input)| *x = input.clamp(-1.0, 1.0));
+    x[inputs.len()] = 1.0;
+    if *target > 0.0 { 1.0 } else { -1.0 }
 }
 
 /// $v = \min(1, r^2/\lVert x\rVert^2)$: what a record counts.

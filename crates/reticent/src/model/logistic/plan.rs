@@ -1,8 +1,10 @@
 //! Planning and running a private fit.
 
+use super::columns::{ClassSums, agree};
 use super::curvature::{Curvature, variance_ratio};
 use super::response::{Leg, Path, posterior};
 use super::scores::{Curvatures, Scores};
+use super::wander::wander;
 use crate::budget::{Adjacency, Cost, Ledger, Privacy, Unlimited};
 use crate::engine::exact_delta;
 use crate::family::Gamma;
@@ -25,10 +27,10 @@ pub struct LogisticPlan {
     pub adjacency: Adjacency,
     /// $r$: inputs, with the 1 of the bias, are usually no longer than this.
     pub radius: f64,
-    /// Whether all of the curvature is released, or only its diagonal.
+    /// Whether all of the curvature is released, or only sums of inputs by class, which say what it is if columns are independent.
     pub full: bool,
-    /// Two rounds: the curvature at the weights so far, and then steps.
-    pub rounds: [LogisticRound; 2],
+    /// Two rounds: the curvature at the weights so far, and then steps. One with sums of inputs by class.
+    pub rounds: Vec<LogisticRound>,
     /// How many weights of the last steps are averaged.
     pub averaged: u64,
     /// The pull towards 0 during the steps.
@@ -42,7 +44,7 @@ pub struct LogisticPlan {
 /// A curvature, and steps with it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LogisticRound {
-    /// The standard deviation of the noise of the curvature over the sensitivity.
+    /// The standard deviation of the noise of the curvature, or of the sums of inputs by class, over the sensitivity.
     pub curvature_noise: f64,
     /// How many steps.
     pub steps: u64,
@@ -70,14 +72,21 @@ pub enum LogisticError {
     Accounting(#[from] reticent_accounting::Error),
 }
 
-/// More weights than this, and only the diagonal of the curvature is released.
+/// With more weights than this the curvature is never released, and with fewer than that always: for a few weights it is a few numbers, and
+/// nothing needs to be taken to be independent.
 const MANY: usize = 300;
+const FEW: usize = 12;
+/// In between it is released if the norm of its noise is no more than this share of a usual eigenvalue.
+const DROWNED: f64 = 1.0;
+/// The curvature of a score over the square of its inputs: 1/4 at weights 0, and less where classes are clear.
+const USUAL_CURVATURE: f64 = 0.2;
 /// Shares of the budget: curvature and scores of the first round, and of the second.
 const SHARES: [(f64, f64); 2] = [(0.08, 0.3), (0.12, 0.5)];
-/// Steps of a round; without privacy, where they are free; and how many times as many with a diagonal, which goes slower.
+/// The same with sums of inputs by class.
+const COLUMN_SHARES: [(f64, f64); 1] = [(0.3, 0.7)];
+/// Steps of a round; and without privacy, where they are free.
 const STEPS: u64 = 8;
 const FREE_STEPS: u64 = 40;
-const SLOWER: u64 = 5;
 /// The share of the last steps that is averaged.
 const AVERAGED: f64 = 0.7;
 /// The ridge over the noise of the average score of the second round.
@@ -105,7 +114,6 @@ impl LogisticPlan {
             return Err(LogisticError::Numbers);
         }
         let size = 1 + columns.iter().sum::<usize>();
-        let full = size <= MANY;
         // A level is 1; a number is between -1 and 1, and its square 1/2 or less for most records.
         let square: f64 = 1.0 + columns.iter().map(|&c| if c == 1 { 0.5 } else { 1.0 }).sum::<f64>();
         let radius = square.sqrt();
@@ -113,27 +121,38 @@ impl LogisticPlan {
             Some(privacy) => signal(privacy)?,
             None => 1e3,
         };
-        let steps = if privacy.is_some() { STEPS } else { FREE_STEPS } * if full { 1 } else { SLOWER };
-        let rounds = SHARES.map(|(curvature, scores)| LogisticRound {
+        let adjacency = privacy.map_or(Adjacency::ReplaceOne, Privacy::adjacency);
+        let ends = if adjacency == Adjacency::ReplaceOne { 2.0 } else { 1.0 };
+        // The norm of a random symmetric matrix, against the mean eigenvalue.
+        let drowning = ends * 0.25 * square / (mu * SHARES[0].0.sqrt()) * (2.0 * size as f64).sqrt();
+        let usual = USUAL_CURVATURE * records as f64 * square / size as f64;
+        let full = size <= FEW || (size <= MANY && (privacy.is_none() || drowning <= DROWNED * usual));
+        let steps = if privacy.is_some() { STEPS } else { FREE_STEPS };
+        let shares: &[(f64, f64)] = if full { &SHARES } else { &COLUMN_SHARES };
+        let round = |&(curvature, scores): &(f64, f64)| LogisticRound {
             curvature_noise: 1.0 / (mu * curvature.sqrt()),
             steps,
             score_noise: (steps as f64 / scores).sqrt() / mu,
-        });
-        let adjacency = privacy.map_or(Adjacency::ReplaceOne, Privacy::adjacency);
-        let ends = if adjacency == Adjacency::ReplaceOne { 2.0 } else { 1.0 };
+        };
+        let rounds = shares.iter().map(round).collect();
         let noise = ends * 0.5 * radius / (mu * SHARES[1].1.sqrt());
         let ridge = (1.0 / prior_variance).min(1.0) + if privacy.is_some() { RIDGE * noise } else { 0.0 };
-        let mut why = vec![
-            format!("records count as if their inputs were no longer than {radius:.2}, which most are"),
-            format!(
+        let mut why =
+            vec![format!("records count as if their inputs were no longer than {radius:.2}, which most are")];
+        if full {
+            why.push(format!(
                 "{steps} steps in each of two rounds, about all records: scores weighted so that none is longer than half of that"
-            ),
-            format!(
+            ));
+            why.push(format!(
                 "the noise of the average of the last {steps} scores is {noise:.1} in each, so weights are drawn to 0 by a ridge of {ridge:.1} on the way"
-            ),
-        ];
-        if !full {
-            why.push(format!("more than {MANY} weights: only the diagonal of the curvature is released"));
+            ));
+        } else {
+            why.push(format!(
+                "{steps} steps about all records: scores weighted so that none is longer than half of that"
+            ));
+            why.push(format!(
+                "{size} weights: the noise in a matrix of their curvature would have a norm of {drowning:.0}, where {usual:.0} is a usual eigenvalue; so sums of inputs by class are released, and columns are taken to be independent"
+            ));
         }
         let averaged = (AVERAGED * steps as f64).round() as u64;
         let prior = Gamma { shape: SHAPE, rate: (SHAPE - 1.0) * prior_variance };
@@ -160,11 +179,14 @@ impl LogisticPlan {
             steps,
         };
         let all = self.rounds.iter().zip(1..).flat_map(|(round, k)| {
-            let width = Curvatures::width(size, self.full);
-            let curvatures = Curvatures::geometry(self.radius);
             let scores = Scores::geometry(self.radius);
+            let (what, width, geometry) = if self.full {
+                ("curvature of weighted scores", Curvatures::width(size), Curvatures::geometry(self.radius))
+            } else {
+                ("inputs by class", ClassSums::width(&self.columns), ClassSums::geometry(self.radius))
+            };
             [
-                sums("curvature of weighted scores", k, width, curvatures, round.curvature_noise, 1),
+                sums(what, k, width, geometry, round.curvature_noise, 1),
                 sums("weighted scores", k, size, scores, round.score_noise, round.steps),
             ]
         });
@@ -173,8 +195,9 @@ impl LogisticPlan {
 
     fn releases(&self) -> Result<(Plan, Vec<SumId>), LogisticError> {
         let sane = |x: f64| (1e-9..=1e9).contains(&x);
-        let rounds = self.rounds.iter().all(|round| (1..=1 << 20).contains(&round.steps));
-        let averaged = (1..=self.rounds[1].steps).contains(&self.averaged);
+        let rounds = self.rounds.len() == if self.full { 2 } else { 1 }
+            && self.rounds.iter().all(|round| (1..=1 << 20).contains(&round.steps));
+        let averaged = self.rounds.last().is_some_and(|round| (1..=round.steps).contains(&self.averaged));
         let numbers =
             sane(self.radius) && sane(self.ridge) && self.prior.shape > 1.0 && self.prior.is_proper();
         if !(rounds && averaged && numbers && !self.columns.is_empty()) {
@@ -209,8 +232,12 @@ impl LogisticPlan {
             Some(privacy) => Wall::new(records, source, plan, privacy, ledger)?,
             None => Wall::without_privacy(records, source, plan, ledger)?,
         };
-        let (path, projections) = self.walk(&mut wall, &ids)?;
-        let [moments, naive] = posterior(&path, self.prior).ok_or(LogisticError::NoDensity)?;
+        let ([moments, naive], projections) = if self.full {
+            let (path, projections) = self.walk(&mut wall, &ids)?;
+            (posterior(&path, self.prior).ok_or(LogisticError::NoDensity)?, projections)
+        } else {
+            wander(self, &mut wall, &ids)?
+        };
         let receipt = wall.finish(projections)?;
         Ok((LinearPosterior::logistic(moments, naive), receipt))
     }
@@ -229,30 +256,30 @@ impl LogisticPlan {
 
     /// Takes all steps; and how many eigenvalues of curvatures were not positive.
     fn walk(&self, wall: &mut Wall, ids: &[SumId]) -> Result<(Path, u64), LogisticError> {
-        let (size, radius, full) = (self.size(), self.radius, self.full);
+        let (size, radius) = (self.size(), self.radius);
         let mut weights = vec![0.0; size];
-        let mut mean = vec![0.0; size];
+        let (mut mean, mut step) = (vec![0.0; size], vec![0.0; size]);
         let mut known: Option<Curvature> = None;
         let (mut legs, mut ratio, mut projections) = (Vec::new(), 1.0, 0);
-        // A diagonal says nothing about how weights move together: as many as there are columns, and the bias, can.
-        let together = if full { 1.0 } else { self.columns.len() as f64 + 1.0 };
         for (k, round) in self.rounds.iter().enumerate() {
-            let released = wall.sum(ids[2 * k], &Curvatures { weights: &weights, radius, full })?;
-            let found = Curvature::read(&released, &self.columns, full);
+            let released = wall.sum(ids[2 * k], &Curvatures { weights: &weights, radius })?;
+            let found = Curvature::read(&released, &self.columns);
             let curvature = known.take().map_or_else(|| found.clone(), |first| first.updated(&found));
-            ratio = variance_ratio(&released, radius, full, size);
+            ratio = variance_ratio(&released, radius, size);
             let over = OVERSHOOT * curvature.spectral();
-            let (steep, moved) = curvature.mapped(|value| together * (value.max(0.0) + over) + self.ridge);
+            let (steep, moved) = curvature.mapped(|value| value.max(0.0) + over + self.ridge);
             projections += moved;
-            let inverse = steep.inverse().ok_or(LogisticError::NoDensity)?;
+            let inverse = matrix::symmetric_inverse(&steep.elements, size).ok_or(LogisticError::NoDensity)?;
             known = Some(if k == 0 { curvature.mapped(|value| value.max(0.0)).0 } else { curvature });
             let mut noise_sd = 0.0;
-            for step in 0..round.steps {
+            for taken in 0..round.steps {
                 let mut released = wall.sum(ids[2 * k + 1], &Scores { weights: &weights, radius })?;
                 noise_sd = released.noise_sd[0];
+                agree(&mut released.values, &self.columns);
                 released.values.iter_mut().zip(&weights).for_each(|(g, w)| *g -= self.ridge * w);
-                advance(&mut weights, &released.values, &inverse, steep.size);
-                if k == 1 && step >= round.steps - self.averaged {
+                matrix::times(&inverse, size, &released.values, &mut step);
+                weights.iter_mut().zip(&step).for_each(|(w, step)| *w += step);
+                if k == 1 && taken >= round.steps - self.averaged {
                     let share = 1.0 / self.averaged as f64;
                     mean.iter_mut().zip(&weights).for_each(|(mean, w)| *mean += share * w);
                 }
@@ -264,15 +291,6 @@ impl LogisticPlan {
         };
         let (ridge, averaged, variance_ratio) = (self.ridge, self.averaged, ratio);
         Ok((Path { legs, ridge, averaged, weights: mean, curvature, variance_ratio }, projections))
-    }
-}
-
-/// $w \leftarrow w + P^{-1}g$, by blocks.
-fn advance(weights: &mut [f64], pull: &[f64], inverse: &[Vec<f64>], size: usize) {
-    let mut moved = vec![0.0; size];
-    for ((weights, pull), inverse) in weights.chunks_mut(size).zip(pull.chunks(size)).zip(inverse) {
-        matrix::times(inverse, size, pull, &mut moved);
-        weights.iter_mut().zip(&moved).for_each(|(w, moved)| *w += moved);
     }
 }
 

@@ -23,8 +23,8 @@ const CAUTION: f64 = 0.5;
 
 /// Steps of the same kind.
 pub(super) struct Leg {
-    /// $P^{-1}$, by blocks.
-    pub(super) inverse: Vec<Vec<f64>>,
+    /// $P^{-1}$.
+    pub(super) inverse: Vec<f64>,
     /// How many.
     pub(super) steps: u64,
     /// $\tau$.
@@ -46,9 +46,8 @@ pub(super) struct Path {
     pub(super) variance_ratio: f64,
 }
 
-/// A block of the linear model of $o$.
-struct Block {
-    first: usize,
+/// The linear model of $o$.
+struct Linear {
     /// $L$, and $F$.
     gain: Vec<f64>,
     sum: Vec<f64>,
@@ -63,44 +62,32 @@ pub(super) fn posterior(path: &Path, prior: Gamma) -> Option<[Moments; 2]> {
     let (curvature, _) = path.curvature.mapped(|value| value.max(FLOOR * spectral));
     let (cautious, _) = path.curvature.mapped(|value| (value - CAUTION * spectral).max(0.0));
     let n = curvature.size;
-    let pairs = curvature.blocks.iter().zip(&cautious.blocks).enumerate();
-    let blocks: Vec<Block> = pairs.map(|(k, (a, low))| respond(path, k * n, k, a, low, n)).collect();
-
-    let total = path.weights.len();
+    let linear = respond(path, &curvature.elements, &cautious.elements, n);
+    let known = added(&linear.records, &linear.scores, 1.0);
     // With E[1/alpha] as the variance of weights instead of 1/E[alpha]: few weights say little about their precision, and intervals
     // must know that.
     let mut alpha = (prior.shape - 1.0) / prior.rate;
-    let mut posteriors: Vec<(Vec<f64>, Vec<f64>)> = Vec::new();
+    let mut found = given(&path.weights, &linear.gain, &known, alpha, n)?;
     for _ in 0..ROUNDS {
-        let condition = |(k, block): (usize, &Block)| {
-            let o = &path.weights[block.first..][..n];
-            let mut spread = added(&block.records, &block.scores, 1.0);
-            if let Some((mean, covariance)) = posteriors.get(k) {
-                let unknown = unknown_curvature(block, mean, covariance, path.curvature.noise, n);
-                spread = added(&spread, &unknown, 1.0);
-            }
-            given(o, &block.gain, &spread, alpha, n)
-        };
-        posteriors = blocks.iter().enumerate().map(condition).collect::<Option<_>>()?;
-        let square: f64 =
-            posteriors.iter().map(|(mean, covariance)| dot(mean, mean) + trace(covariance, n)).sum();
-        alpha = (prior.shape - 1.0 + 0.5 * total as f64) / (prior.rate + 0.5 * square);
+        let (mean, covariance) = &found;
+        let square = dot(mean, mean) + trace(covariance, n);
+        alpha = (prior.shape - 1.0 + 0.5 * n as f64) / (prior.rate + 0.5 * square);
+        let unknown = unknown_curvature(&linear, mean, covariance, path.curvature.noise, n);
+        found = given(&path.weights, &linear.gain, &added(&known, &unknown, 1.0), alpha, n)?;
     }
-    let naive =
-        |block: &Block| given(&path.weights[block.first..][..n], &block.gain, &block.records, alpha, n);
-    let naive: Vec<_> = blocks.iter().map(naive).collect::<Option<_>>()?;
-    let moments = [assemble(&posteriors, total), assemble(&naive, total)];
+    let naive = given(&path.weights, &linear.gain, &linear.records, alpha, n)?;
+    let moments = [found, naive].map(|(mean, covariance)| Moments { mean, covariance });
     moments.iter().all(|m| m.mean.iter().chain(&m.covariance).all(|x| x.is_finite())).then_some(moments)
 }
 
-/// $L$, $F$ and $S$ of a block, by going back along the path: `ahead` is what weights at a step do to the average.
-fn respond(path: &Path, first: usize, block: usize, curvature: &[f64], cautious: &[f64], n: usize) -> Block {
+/// $L$, $F$ and $S$, by going back along the path: `ahead` is what weights at a step do to the average.
+fn respond(path: &Path, curvature: &[f64], cautious: &[f64], n: usize) -> Linear {
     let zeros = || vec![0.0; n * n];
     let (mut ahead, mut noise_ahead, mut sum, mut scores) = (zeros(), zeros(), zeros(), zeros());
     let mut left = path.averaged;
     let share = 1.0 / path.averaged as f64;
     for leg in path.legs.iter().rev() {
-        let inverse = &leg.inverse[block];
+        let inverse = &leg.inverse;
         let kept = |curvature: &[f64]| -> Vec<f64> {
             let mut pull = curvature.to_vec();
             (0..n).for_each(|k| pull[k * (n + 1)] += path.ridge);
@@ -127,17 +114,18 @@ fn respond(path: &Path, first: usize, block: usize, curvature: &[f64], cautious:
     let gain = matrix::multiply(&sum, curvature, n);
     let mut records = matrix::sandwich(&sum, curvature, n);
     records.iter_mut().for_each(|x| *x *= path.variance_ratio);
-    Block { first, gain, sum, records, scores }
+    Linear { gain, sum, records, scores }
 }
 
 /// $S_A = \frac12 s^2 F(\mathrm{tr}(D) I + D)F^T$ for the second moments $D$ of $(I - L)w$, and symmetric noise whose diagonal has deviation $s$.
-fn unknown_curvature(block: &Block, mean: &[f64], covariance: &[f64], noise: f64, n: usize) -> Vec<f64> {
-    let to_go: Vec<f64> = (0..n * n).map(|k| f64::from(u8::from(k % (n + 1) == 0)) - block.gain[k]).collect();
+fn unknown_curvature(linear: &Linear, mean: &[f64], covariance: &[f64], noise: f64, n: usize) -> Vec<f64> {
+    let to_go: Vec<f64> =
+        (0..n * n).map(|k| f64::from(u8::from(k % (n + 1) == 0)) - linear.gain[k]).collect();
     let square: Vec<f64> = (0..n * n).map(|k| covariance[k] + mean[k / n] * mean[k % n]).collect();
     let mut gap = matrix::sandwich(&to_go, &square, n);
     let trace = trace(&gap, n);
     (0..n).for_each(|k| gap[k * (n + 1)] += trace);
-    let mut out = matrix::sandwich(&block.sum, &gap, n);
+    let mut out = matrix::sandwich(&linear.sum, &gap, n);
     out.iter_mut().for_each(|x| *x *= 0.5 * noise * noise);
     out
 }
@@ -159,20 +147,6 @@ fn given(o: &[f64], gain: &[f64], spread: &[f64], alpha: f64, n: usize) -> Optio
     matrix::times(&back, n, o, &mut natural);
     matrix::times(&covariance, n, &natural, &mut mean);
     Some((mean, covariance))
-}
-
-fn assemble(blocks: &[(Vec<f64>, Vec<f64>)], total: usize) -> Moments {
-    let mean = blocks.iter().flat_map(|(mean, _)| mean.iter().copied()).collect();
-    let mut covariance = vec![0.0; total * total];
-    let mut first = 0;
-    for (mean, block) in blocks {
-        let n = mean.len();
-        for (k, row) in block.chunks_exact(n).enumerate() {
-            covariance[(first + k) * total + first..][..n].copy_from_slice(row);
-        }
-        first += n;
-    }
-    Moments { mean, covariance }
 }
 
 fn added(a: &[f64], b: &[f64], by: f64) -> Vec<f64> {

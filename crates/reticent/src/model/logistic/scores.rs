@@ -8,6 +8,7 @@
 use super::{dot, features, weight};
 use crate::symmetric;
 use crate::wall::{Geometry, Query};
+use reticent_noise::with_wide_vectors;
 
 /// What the last coordinate of curvatures is multiplied with, over $r^2$: small, so that it takes little of the noise of the others.
 const LAST: f64 = 0.25;
@@ -40,21 +41,20 @@ impl Query for Scores<'_> {
     }
 }
 
-/// How fast the mean of the weighted scores falls: $uv\,p(1-p)\,xx^T$, or its diagonal. Last, the variance $u^2v^2p(1-p)$ of a score over
+/// How fast the mean of the weighted scores falls: $uv\,p(1-p)\,xx^T$. Last, the variance $u^2v^2p(1-p)$ of a score over
 /// $\lVert x\rVert^2$.
 pub(super) struct Curvatures<'a> {
     pub(super) weights: &'a [f64],
     pub(super) radius: f64,
-    pub(super) full: bool,
 }
 
 impl Curvatures<'_> {
-    pub(super) fn width(size: usize, full: bool) -> usize {
-        if full { symmetric::width(size) + 1 } else { size + 1 }
+    pub(super) fn width(size: usize) -> usize {
+        symmetric::width(size) + 1
     }
 
     /// # Privacy
-    /// $u\,p(1-p) \le \frac14$ and $\lVert v\,xx^T\rVert_F = v\lVert x\rVert^2 \le r^2$, which bounds the diagonal as well.
+    /// $u\,p(1-p) \le \frac14$ and $\lVert v\,xx^T\rVert_F = v\lVert x\rVert^2 \le r^2$.
     pub(super) fn geometry(radius: f64) -> Geometry {
         Geometry::Ball { radius: 0.25 * radius * radius * (1.0 + LAST * LAST).sqrt() }
     }
@@ -67,7 +67,7 @@ impl Curvatures<'_> {
 
 impl Query for Curvatures<'_> {
     fn width(&self) -> usize {
-        Self::width(self.weights.len(), self.full)
+        Self::width(self.weights.len())
     }
 
     fn contribute(&self, record: &[f64], out: &mut [f64]) {
@@ -76,23 +76,23 @@ impl Query for Curvatures<'_> {
         let by = weight(&x, self.radius) * trust(p);
         let variance = p * (1.0 - p);
         let Some((last, out)) = out.split_last_mut() else { return };
-        if self.full {
-            outer(&x, by * variance, out);
-        } else {
-            out.iter_mut().zip(&x).for_each(|(out, x)| *out = by * variance * x * x);
-        }
+        with_wide_vectors(
+            #[inline(always)]
+            || outer(&x, by * variance, out),
+        );
         *last = by * by * variance * Self::last(self.radius);
     }
 }
 
 /// $by\,xx^T$ in isometric coordinates.
+#[inline(always)]
 pub(super) fn outer(x: &[f64], by: f64, out: &mut [f64]) {
     let mut rest = out;
     for (i, a) in x.iter().enumerate() {
         let (row, after) = rest.split_at_mut(x.len() - i);
-        let a = a * by;
-        row.iter_mut().zip(&x[i..]).for_each(|(out, b)| *out = a * b * std::f64::consts::SQRT_2);
-        row[0] *= std::f64::consts::FRAC_1_SQRT_2;
+        let both = a * by * std::f64::consts::SQRT_2;
+        row.iter_mut().zip(&x[i..]).for_each(|(out, b)| *out = both * b);
+        row[0] = a * by * a;
         rest = after;
     }
 }

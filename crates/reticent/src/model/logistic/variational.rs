@@ -1,12 +1,15 @@
 //! Algorithm 5 of the paper: variational Bayes for logistic regression.
 
-use super::{dot, features, weight};
+use super::scores::outer;
+use super::{dot, features, weight, write_features};
 use crate::engine::vb::{ExpectationModel, ExpectedSums, Share};
 use crate::family::Gamma;
 use crate::matrix;
 use crate::model::polya_gamma;
 use crate::symmetric;
 use crate::wall::Geometry;
+use reticent_noise::with_wide_vectors;
+use std::iter::repeat_n;
 
 /// Bayesian logistic regression by variational Bayes: $q(w) = N(m, V)$ for the weights and, last, the bias; a gamma for their precision.
 ///
@@ -22,9 +25,11 @@ pub struct VariationalLogistic {
     pub precision: Gamma,
     prior: Gamma,
     radius: f64,
+    /// What the two statistics are divided by: in these units, they are no longer than 1 together.
+    units: Vec<f64>,
 }
 
-/// What the E-step needs to know of the weights.
+/// What the E-step needs to know of the weights: $E[ww^T]$, its upper triangle row by row with what is off the diagonal twice.
 pub struct SecondMoments(Vec<f64>);
 
 impl VariationalLogistic {
@@ -34,25 +39,32 @@ impl VariationalLogistic {
         let d = inputs + 1;
         let mut covariance = vec![0.0; d * d];
         (0..d).for_each(|k| covariance[k * (d + 1)] = 1.0 / prior.mean());
-        Self { mean: vec![0.0; d], covariance, precision: prior, prior, radius }
+        let units = Share::scales(&[
+            Share { width: d, reach: 0.5 * radius, weight: 1.0 },
+            Share { width: symmetric::width(d), reach: 0.25 * radius * radius, weight: 1.0 },
+        ]);
+        Self { mean: vec![0.0; d], covariance, precision: prior, prior, radius, units }
     }
 
     fn size(&self) -> usize {
         self.mean.len()
     }
 
-    /// The domain of statistics, with the scales that make the sum of all noise variances least.
+    /// The domain of statistics, in the units that make the sum of all noise variances least.
     ///
     /// # Privacy
     /// $\lVert v(y - \frac12)x\rVert \le r/2$ and $\lVert v E[\omega]xx^T\rVert_F \le r^2/4$ for the weight $v = \min(1, r^2/\lVert x\rVert^2)$. Attacked by
     /// `statistics_stay_within_their_reach`.
     #[must_use]
     pub fn geometry(&self) -> Geometry {
-        let (d, r) = (self.size(), self.radius);
-        Share::geometry(&[
-            Share { width: d, reach: 0.5 * r, weight: 1.0 },
-            Share { width: symmetric::width(d), reach: 0.25 * r * r, weight: 1.0 },
-        ])
+        Geometry::Ball { radius: 1.0 }
+    }
+
+    /// What each statistic was divided by.
+    #[must_use]
+    pub fn units(&self) -> Vec<f64> {
+        let d = self.size();
+        repeat_n(self.units[0], d).chain(repeat_n(self.units[1], symmetric::width(d))).collect()
     }
 
     /// What a record adds to the evidence lower bound, at the optimal local variable: for records that are public.
@@ -85,10 +97,27 @@ impl VariationalLogistic {
 
 impl SecondMoments {
     /// $c = \sqrt{x^T E[ww^T] x}$.
+    #[inline(always)]
     fn scale(&self, x: &[f64]) -> f64 {
-        let rows = self.0.chunks_exact(x.len());
-        x.iter().zip(rows).map(|(xi, row)| xi * dot(row, x)).sum::<f64>().max(0.0).sqrt()
+        let (mut rest, mut square) = (&self.0[..], 0.0);
+        for (i, a) in x.iter().enumerate() {
+            let (row, after) = rest.split_at(x.len() - i);
+            square += a * in_lanes(row, &x[i..]);
+            rest = after;
+        }
+        square.max(0.0).sqrt()
     }
+}
+
+/// $a \cdot b$ in eight lanes, so that additions need not wait for each other.
+#[inline(always)]
+fn in_lanes(a: &[f64], b: &[f64]) -> f64 {
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
+    let mut lanes = [0.0; 8];
+    for (a, b) in a.iter().zip(b) {
+        (0..8).for_each(|k| lanes[k] += a[k] * b[k]);
+    }
+    lanes.iter().sum::<f64>() + dot(a_rest, b_rest)
 }
 
 impl ExpectationModel for VariationalLogistic {
@@ -100,17 +129,23 @@ impl ExpectationModel for VariationalLogistic {
 
     fn condition(&self) -> SecondMoments {
         let d = self.size();
-        let square = |k: usize| self.covariance[k] + self.mean[k / d] * self.mean[k % d];
-        SecondMoments((0..d * d).map(square).collect())
+        let square = |i: usize, j: usize| self.covariance[i * d + j] + self.mean[i] * self.mean[j];
+        let upper = (0..d).flat_map(|i| (i..d).map(move |j| (i, j)));
+        SecondMoments(upper.map(|(i, j)| square(i, j) * if i == j { 1.0 } else { 2.0 }).collect())
     }
 
     fn statistics(&self, expectations: &SecondMoments, record: &[f64], out: &mut [f64]) {
-        let (x, target) = features(record);
-        let weight = weight(&x, self.radius);
-        let omega = weight * polya_gamma::mean(expectations.scale(&x));
-        let (first, second) = out.split_at_mut(x.len());
-        first.iter_mut().zip(&x).for_each(|(out, x)| *out = 0.5 * weight * target * x);
-        super::scores::outer(&x, omega, second);
+        let (first, second) = out.split_at_mut(self.size());
+        let target = write_features(record, first);
+        with_wide_vectors(
+            #[inline(always)]
+            || {
+                let weight = (self.radius * self.radius / in_lanes(first, first)).min(1.0);
+                let omega = weight * polya_gamma::mean(expectations.scale(first));
+                outer(first, omega / self.units[1], second);
+                first.iter_mut().for_each(|x| *x *= 0.5 * weight * target / self.units[0]);
+            },
+        );
     }
 
     /// $V^{-1} = E[\alpha] I + S_2$ and $m = V S_1$; then $q(\alpha)$, by equations 53 and 54.
@@ -119,11 +154,13 @@ impl ExpectationModel for VariationalLogistic {
         let (first, second) = sums.values.split_at(d);
         let mut precision = vec![0.0; d * d];
         symmetric::from_coordinates(second, d, &mut precision);
+        precision.iter_mut().for_each(|x| *x *= self.units[1]);
         let moved = u64::from(matrix::raise_eigenvalues(&mut precision, d, 0.0));
         let alpha = self.precision.mean();
         (0..d).for_each(|k| precision[k * (d + 1)] += alpha);
         let Some(covariance) = matrix::symmetric_inverse(&precision, d) else { return moved + 1 };
         matrix::times(&covariance, d, first, &mut self.mean);
+        self.mean.iter_mut().for_each(|m| *m *= self.units[0]);
         self.covariance = covariance;
         let square = dot(&self.mean, &self.mean) + trace(&self.covariance, d);
         self.precision =

@@ -1,0 +1,341 @@
+//! Columns that are taken to be independent of each other: what is known of a curvature that is too wide to be released.
+//!
+//! The curvature of scores at weights 0 is $A = \frac14\sum v\,xx^T$. Its elements are as many as the weights squared, and with them grows the noise
+//! of a release. The sums $\sum v\,x$ are as many as the weights, and they say what $A$ is if columns are independent:
+//!
+//! $$A = s(C + mm^T), \qquad s = \tfrac14\sum v,$$
+//!
+//! with the means $m$ of inputs, of which that of the bias is 1, and variances $C$ within columns: $\mathrm{diag}(m) - mm^T$ for levels. To add a
+//! diagonal and to invert costs no more than to read it.
+//!
+//! Sums are released by class. That costs nothing: half of their difference is the score at weights 0, with the noise that a release
+//! of that score alone would have.
+
+use super::{dot, features, weight};
+use crate::wall::{Geometry, Query, Released};
+
+/// Numbers vary by at least this share of what numbers between -1 and 1 with their mean can.
+const LEAST_SPREAD: f64 = 0.05;
+
+/// Inputs by class, weighted: those above 0 and, of columns that are numbers, those below, which keeps all of them positive.
+pub(super) struct ClassSums<'a> {
+    pub(super) columns: &'a [usize],
+    pub(super) radius: f64,
+}
+
+impl ClassSums<'_> {
+    pub(super) fn width(columns: &[usize]) -> usize {
+        2 * (1 + columns.iter().sum::<usize>() + numbers(columns).count())
+    }
+
+    /// # Privacy
+    /// One class is 0, and in the other $\lVert vx\rVert \le r$. Attacked by `statistics_stay_within_their_reach`.
+    pub(super) fn geometry(radius: f64) -> Geometry {
+        Geometry::NonNegativeBall { radius }
+    }
+}
+
+impl Query for ClassSums<'_> {
+    fn width(&self) -> usize {
+        Self::width(self.columns)
+    }
+
+    fn contribute(&self, record: &[f64], out: &mut [f64]) {
+        let (x, target) = features(record);
+        let by = weight(&x, self.radius);
+        let half = out.len() / 2;
+        let (high, low) = out[if target > 0.0 { 0 } else { half }..][..half].split_at_mut(x.len());
+        high.iter_mut().zip(&x).for_each(|(out, x)| *out = by * x.max(0.0));
+        low.iter_mut().zip(numbers(self.columns)).for_each(|(out, k)| *out = by * (-x[k]).max(0.0));
+    }
+}
+
+/// The inputs that are numbers.
+fn numbers(columns: &[usize]) -> impl Iterator<Item = usize> + '_ {
+    let firsts = columns.iter().scan(0, |next, &levels| {
+        *next += levels;
+        Some((*next - levels, levels))
+    });
+    firsts.filter(|(_, levels)| *levels == 1).map(|(first, _)| first)
+}
+
+/// What was released about scores at some weights.
+pub(super) struct Seen {
+    pub(super) weights: Vec<f64>,
+    pub(super) score: Vec<f64>,
+    /// The variance of the noise in each.
+    pub(super) noise: Vec<f64>,
+}
+
+impl Seen {
+    pub(super) fn mean_noise(&self) -> f64 {
+        self.noise.iter().sum::<f64>() / self.noise.len() as f64
+    }
+}
+
+/// $A$.
+#[derive(Debug, Clone)]
+pub(super) struct Independent {
+    columns: Vec<usize>,
+    /// $s$.
+    scale: f64,
+    /// $m$.
+    mean: Vec<f64>,
+    /// Of numbers; 0 for others.
+    variance: Vec<f64>,
+}
+
+impl Independent {
+    /// From class sums of so many records, with the score at weights 0 that they say; and how many sums had to be moved into their domain.
+    pub(super) fn read(released: &Released, columns: &[usize], records: usize) -> (Self, Seen, u64) {
+        let (one, other) = released.values.split_at(released.values.len() / 2);
+        let size = 1 + columns.iter().sum::<usize>();
+        let sd = released.noise_sd[0];
+        let mut score: Vec<f64> = (0..size).map(|k| 0.5 * (one[k] - other[k])).collect();
+        let mut noise = vec![0.5 * sd * sd; size];
+        let mut sum: Vec<f64> = (0..size).map(|k| one[k] + other[k]).collect();
+        let (mut variance, mut moved) = (vec![0.0; size], 0);
+        let mut within = |x: f64, least: f64, most: f64| {
+            moved += u64::from(!(least..=most).contains(&x));
+            x.clamp(least, most)
+        };
+        // Weights of records are above 0 and at most 1; few are far below.
+        let total = within(sum[size - 1], 0.25 * records as f64, records as f64);
+        for (low, k) in numbers(columns).enumerate() {
+            let (below, gap) = (one[size + low] + other[size + low], one[size + low] - other[size + low]);
+            score[k] -= 0.5 * gap;
+            noise[k] *= 2.0;
+            let length = within((sum[k] + below) / total, 0.0, 1.0);
+            let mean = within((sum[k] - below) / total, -length, length);
+            sum[k] = mean * total;
+            // The mean square of numbers of mean size l is between l^2, if all have it, and l, if they are 0 and 1.
+            variance[k] = (length.powf(1.5) - mean * mean).max(LEAST_SPREAD * (1.0 - mean * mean));
+        }
+        sum[size - 1] = total;
+        let mut first = 0;
+        for &levels in columns {
+            if levels > 1 {
+                moved += onto_simplex(&mut sum[first..first + levels], total);
+            }
+            first += levels;
+        }
+        let mean = sum.iter().map(|x| x / total).collect();
+        agree(&mut score, columns);
+        let seen = Seen { weights: vec![0.0; size], score, noise };
+        (Self { columns: columns.to_vec(), scale: 0.25 * total, mean, variance }, seen, moved)
+    }
+
+    /// Times a number.
+    pub(super) fn scaled(&self, by: f64) -> Self {
+        Self { scale: by * self.scale, ..self.clone() }
+    }
+
+    /// $Cx$.
+    fn within(&self, x: &[f64]) -> Vec<f64> {
+        let mut out: Vec<f64> = self.variance.iter().zip(x).map(|(v, x)| v * x).collect();
+        let mut first = 0;
+        for &levels in &self.columns {
+            if levels > 1 {
+                let column = first..first + levels;
+                let centre = dot(&self.mean[column.clone()], &x[column.clone()]);
+                column.for_each(|k| out[k] = self.mean[k] * (x[k] - centre));
+            }
+            first += levels;
+        }
+        out
+    }
+
+    /// $Ax$.
+    pub(super) fn times(&self, x: &[f64]) -> Vec<f64> {
+        let centre = dot(&self.mean, x);
+        let within = self.within(x);
+        within.iter().zip(&self.mean).map(|(x, m)| self.scale * (x + m * centre)).collect()
+    }
+
+    /// Scores with the inputs less their means: $g - m g_{d+1}$, with that of the bias as it is.
+    pub(super) fn centred(&self, score: &[f64]) -> Vec<f64> {
+        let bias = score[score.len() - 1];
+        let mut out: Vec<f64> = score.iter().zip(&self.mean).map(|(g, m)| g - m * bias).collect();
+        out[score.len() - 1] = bias;
+        out
+    }
+
+    /// The mean and variance of $w \cdot x$ over records.
+    pub(super) fn along(&self, weights: &[f64]) -> (f64, f64) {
+        (dot(&self.mean, weights), dot(weights, &self.within(weights)))
+    }
+
+    /// The diagonal of $sC$, and $s$ for the bias: curvatures of weights that leave the mean of $w \cdot x$ alone.
+    pub(super) fn central(&self) -> Vec<f64> {
+        let mut out: Vec<f64> = self.variance.iter().map(|v| self.scale * v).collect();
+        let mut first = 0;
+        for &levels in &self.columns {
+            if levels > 1 {
+                (first..first + levels)
+                    .for_each(|k| out[k] = self.scale * self.mean[k] * (1.0 - self.mean[k]));
+            }
+            first += levels;
+        }
+        out[first] = self.scale;
+        out
+    }
+
+    /// $(A + \mathrm{diag}(t))^{-1}b$ for positive $t$, by Sherman and Morrison's formula: within columns, then for $mm^T$.
+    pub(super) fn solve(&self, shift: &[f64], b: &[f64]) -> Vec<f64> {
+        let x = self.solve_within(shift, b);
+        let along = self.solve_within(shift, &self.mean);
+        let by = self.scale * dot(&self.mean, &x) / (1.0 + self.scale * dot(&self.mean, &along));
+        x.iter().zip(&along).map(|(x, along)| x - by * along).collect()
+    }
+
+    /// $(sC + \mathrm{diag}(t))^{-1}b$.
+    fn solve_within(&self, shift: &[f64], b: &[f64]) -> Vec<f64> {
+        let s = self.scale;
+        let mut out: Vec<f64> = (0..b.len()).map(|k| b[k] / (s * self.variance[k] + shift[k])).collect();
+        let mut first = 0;
+        for &levels in &self.columns {
+            if levels > 1 {
+                let column = first..first + levels;
+                let share = |k: usize| self.mean[k] / (s * self.mean[k] + shift[k]);
+                let pulled: f64 = column.clone().map(|k| share(k) * b[k]).sum();
+                // As means of levels sum to 1, this is the mean of t / (s m + t), which is above 0.
+                let left: f64 = column.clone().map(|k| share(k) * shift[k]).sum();
+                column.for_each(|k| {
+                    out[k] = b[k] / (s * self.mean[k] + shift[k]) + share(k) * s * pulled / left;
+                });
+            }
+            first += levels;
+        }
+        out
+    }
+}
+
+/// The scores of the levels of a column sum to that of the bias, as one of them is 1. Moves noisy ones to the nearest that do.
+pub(super) fn agree(score: &mut [f64], columns: &[usize]) {
+    let Some((bias, inputs)) = score.split_last_mut() else { return };
+    // What each column says about the bias has the variance of as many scores as it has levels.
+    let (mut sum, mut known, mut rest) = (*bias, 1.0, &*inputs);
+    for &levels in columns {
+        let (column, after) = rest.split_at(levels);
+        if levels > 1 {
+            sum += column.iter().sum::<f64>() / levels as f64;
+            known += 1.0 / levels as f64;
+        }
+        rest = after;
+    }
+    *bias = sum / known;
+    let mut rest = inputs;
+    for &levels in columns {
+        let (column, after) = rest.split_at_mut(levels);
+        if levels > 1 {
+            let gap = (*bias - column.iter().sum::<f64>()) / levels as f64;
+            column.iter_mut().for_each(|x| *x += gap);
+        }
+        rest = after;
+    }
+}
+
+/// Moves numbers to the nearest ones that are not negative and have this sum; how many of them became 0.
+fn onto_simplex(values: &mut [f64], total: f64) -> u64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(|a, b| b.total_cmp(a));
+    let (mut sum, mut shift) = (0.0, 0.0);
+    for (k, value) in sorted.iter().enumerate() {
+        sum += value;
+        let least = (sum - total) / (k + 1) as f64;
+        if *value > least {
+            shift = least;
+        }
+    }
+    values.iter_mut().for_each(|value| *value = (*value - shift).max(0.0));
+    values.iter().filter(|value| **value == 0.0).count() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matrix;
+
+    fn example() -> Independent {
+        let mean = vec![0.2, 0.5, 0.3, -0.4, 0.9, 0.1, 1.0];
+        let variance = vec![0.0, 0.0, 0.0, 0.3, 0.0, 0.0, 0.0];
+        Independent { columns: vec![3, 1, 2], scale: 7.0, mean, variance }
+    }
+
+    /// The short way to invert agrees with the long one.
+    #[test]
+    fn columns_are_solved() {
+        let a = example();
+        let unit = |k: usize| (0..7).map(|i| f64::from(u8::from(i == k))).collect::<Vec<f64>>();
+        let shift = [0.5, 1.0, 2.0, 0.1, 3.0, 0.7, 0.2];
+        let mut dense: Vec<f64> = (0..7).flat_map(|k| a.times(&unit(k))).collect();
+        // The second moments of levels that exclude each other are their means, and of columns that are independent products.
+        assert!((dense[0] - 7.0 * 0.2).abs() < 1e-14 && dense[1].abs() < 1e-14);
+        assert!((dense[4] - 7.0 * 0.2 * 0.9).abs() < 1e-14 && (dense[3 * 8] - 7.0 * 0.46).abs() < 1e-14);
+        (0..7).for_each(|k| dense[k * 8] += shift[k]);
+        let inverse = matrix::symmetric_inverse(&dense, 7).expect("positive");
+        let b = [1.0, -2.0, 0.3, 0.8, -1.1, 0.4, 2.0];
+        let mut long = vec![0.0; 7];
+        matrix::times(&inverse, 7, &b, &mut long);
+        let short = a.solve(&shift, &b);
+        assert!(long.iter().zip(&short).all(|(a, b)| (a - b).abs() < 1e-12), "{long:?} {short:?}");
+    }
+
+    /// Scores that agree stay; others are moved at a right angle to those that do.
+    #[test]
+    fn levels_agree_with_the_bias() {
+        let columns = [3, 1, 2];
+        let right = [1.0, -2.0, 3.0, 9.0, 0.5, 1.5, 2.0];
+        let mut same = right;
+        agree(&mut same, &columns);
+        assert!(same.iter().zip(right).all(|(a, b)| (a - b).abs() < 1e-14), "{same:?}");
+        let noisy = [0.3, 1.1, -0.4, 5.0, 2.0, 0.1, -1.0];
+        let mut moved = noisy;
+        agree(&mut moved, &columns);
+        assert!((moved[0] + moved[1] + moved[2] - moved[6]).abs() < 1e-14);
+        assert!((moved[4] + moved[5] - moved[6]).abs() < 1e-14);
+        let step: Vec<f64> = moved.iter().zip(noisy).map(|(a, b)| a - b).collect();
+        assert!(dot(&step, &right).abs() < 1e-13 && dot(&step, &moved).abs() < 1e-13);
+    }
+
+    /// By hand: (5, 3, -4) with sum 6 is 1 too high in each of the two that stay.
+    #[test]
+    fn levels_are_moved_to_the_simplex() {
+        let mut values = [5.0, 3.0, -4.0];
+        assert_eq!(onto_simplex(&mut values, 6.0), 1);
+        assert_eq!(values, [4.0, 2.0, 0.0]);
+    }
+
+    /// Without noise, sums of records give back the score, and the curvature if columns are independent: here all pairs of a level and a number.
+    #[test]
+    fn sums_by_class_say_score_and_curvature() {
+        let columns = [2, 1];
+        let query = ClassSums { columns: &columns, radius: 10.0 };
+        let mut values = vec![0.0; query.width()];
+        let mut score = [0.0; 4];
+        for (a, x, y) in [(0, 0.25, 1.0), (0, -0.25, -1.0), (1, 0.25, -1.0), (1, -0.25, -1.0)] {
+            let mut record = [0.0, 0.0, x, y];
+            record[a] = 1.0;
+            let mut out = vec![0.0; query.width()];
+            query.contribute(&record, &mut out);
+            values.iter_mut().zip(out).for_each(|(sum, x)| *sum += x);
+            for (k, input) in [record[0], record[1], x, 1.0].into_iter().enumerate() {
+                score[k] += 0.5 * y * input;
+            }
+        }
+        let released = Released {
+            noise_sd: vec![0.0; values.len()].into(),
+            values,
+            expected_batch: 4.0,
+            step: 1,
+            guarantee: crate::budget::Guarantee::None(crate::budget::NotPrivate::NoNoise),
+        };
+        let (curvature, seen, moved) = Independent::read(&released, &columns, 4);
+        assert!(seen.score.iter().zip(score).all(|(a, b)| (a - b).abs() < 1e-15) && moved == 0);
+        // A fourth of the sum of the products: levels 2/4; the number has a mean square of 1/16, read as (1/4)^1.5 = 1/8.
+        let row = curvature.times(&[1.0, 0.0, 0.0, 0.0]);
+        assert!([0.5, 0.0, 0.0, 0.5].iter().zip(&row).all(|(a, b)| (a - b).abs() < 1e-15), "{row:?}");
+        let row = curvature.times(&[0.0, 0.0, 1.0, 0.0]);
+        assert!((row[2] - 0.125).abs() < 1e-15 && row[3].abs() < 1e-15);
+    }
+}
