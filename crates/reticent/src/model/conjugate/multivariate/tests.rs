@@ -126,11 +126,11 @@ fn one_column_is_the_normal_model() {
 }
 
 /// Means and covariances of two columns drawn from the prior, through the wall, with Laplace and with Gaussian noise: intervals of 95 % hold 95 %
-/// of means, variances and covariances, however little the noise leaves of the data. 150 sets have a standard error of 0.018. The naive
+/// of means, variances and covariances, however little the noise leaves of the data. 60 sets have a standard error of 0.028. The naive
 /// posterior's intervals are those of the records alone, of which the noise is several times as wide.
 #[test]
 fn noise_aware_covariances_cover() {
-    let (n, sets) = (1000, 150);
+    let (n, sets) = (1000, 60);
     // Deviations of 0.2, and means within 0.1: no number is near the bounds.
     let prior = WishartPrior { strength: 4.0, freedom: 12.0, scale: 0.36 };
     for privacy in [privacy(0.3, 0.0), privacy(0.3, 1e-5), privacy(5.0, 0.0)] {
@@ -163,7 +163,7 @@ fn noise_aware_covariances_cover() {
             let mut means: Vec<f64> = plain.means().map(|mean| mean[0]).collect();
             naively += covers(&mut means, truth.mean[0]) / sets as f64;
         }
-        assert!(covered.iter().all(|&c| c > 0.93 - 3.0 * 0.018), "{privacy:?}: {covered:?}");
+        assert!(covered.iter().all(|&c| c > 0.93 - 3.0 * 0.028), "{privacy:?}: {covered:?}");
         assert!(privacy.epsilon() > 1.0 || naively < 0.7, "{privacy:?}: {naively}");
     }
 }
