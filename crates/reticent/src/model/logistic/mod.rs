@@ -30,7 +30,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Not for: classes that inputs separate perfectly, of which the weights are only bounded by the prior.
+//! Not for: classes that inputs separate perfectly, of which the weights are only bounded by the prior. Intervals where columns are
+//! taken to be independent are approximate, and too short if columns are far from it: a plan says so under "why".
 
 mod columns;
 mod curvature;
