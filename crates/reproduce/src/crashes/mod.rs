@@ -5,8 +5,7 @@
 //!
 //! A tenth of the cells is held out, and scored by the log-likelihood of its events.
 //!
-//! Methods that release counts sample as the paper does: 200 draws, of which the first half is not used, here by four chains; that was not
-//! chosen on scores. The number of passes of the method that pays for each update, and the numbers that
+//! Methods that release counts sample 200 draws, as the paper does, of which the first half is not used, by each of four chains. The number of passes of the method that pays for each update, and the numbers that
 //! [`ExponentialGibbs`](reticent::model::hmm::ExponentialGibbs) fixes, were chosen on scores of the held-out cells: they flatter what the counts
 //! are compared with.
 

@@ -68,11 +68,13 @@ impl CategoricalPlan {
     }
 
     pub(super) fn query(&self) -> impl Query {
-        let of = |record: &[f64], cells: &mut Vec<usize>| {
+        let of = |record: &[f64], cell: &mut dyn FnMut(usize)| {
             let (mut rest, mut first) = (record, 0);
             for &inputs in &self.columns {
                 let (column, after) = rest.split_at(inputs);
-                cells.extend(level(column).map(|level| first + level));
+                if let Some(level) = level(column) {
+                    cell(first + level);
+                }
                 rest = after;
                 first += levels(inputs);
             }

@@ -71,12 +71,14 @@ impl NaiveBayesPlan {
     }
 
     pub(super) fn query(&self) -> impl Query {
-        let of = |record: &[f64], cells: &mut Vec<usize>| {
+        let of = |record: &[f64], cell: &mut dyn FnMut(usize)| {
             let class = usize::from(record[record.len() - 1] > 0.0);
             let (mut rest, mut first) = (record, 0);
             for &inputs in &self.columns {
                 let (column, after) = rest.split_at(inputs);
-                cells.extend(level(column, self.bins).map(|level| first + CLASSES * level + class));
+                if let Some(level) = level(column, self.bins) {
+                    cell(first + CLASSES * level + class);
+                }
                 rest = after;
                 first += CLASSES * levels(inputs, self.bins);
             }
