@@ -8,8 +8,9 @@
 //! - [`LogisticPlan`] is what we recommend. The mean of $q(w)$ solves $\sum (y - p)x = \alpha w$, and the noise in a released $E[\omega]xx^T$ times
 //!   $w$ is far larger than that of a release of this sum itself. So it releases the sum, at the weights so far, in a few steps; the matrix
 //!   twice, with a small share of the budget, for the lengths of steps and for the posterior; and nothing else. Its posterior knows
-//!   what noise did on the way. If weights are so many that noise would drown the matrix, it releases sums of inputs by class
-//!   instead, which say what the matrix is if columns are independent: then time and memory grow as the number of weights does.
+//!   what noise did on the way. With more than 300 weights it releases sums of inputs by class
+//!   instead, which say what the matrix is if columns are independent: then time and memory grow as the number of weights does. Its
+//!   predictions are good then, but its intervals are too short: on simulated columns 95 % intervals held half to two thirds of true scores.
 //!
 //! ```
 //! use reticent::budget::{Adjacency, Privacy, Unlimited};

@@ -72,14 +72,8 @@ pub enum LogisticError {
     Accounting(#[from] reticent_accounting::Error),
 }
 
-/// With more weights than this the curvature is never released, and with fewer than that always: for a few weights it is a few numbers, and
-/// nothing needs to be taken to be independent.
+/// With more weights than this the curvature is not released: it would be too wide to work with.
 const MANY: usize = 300;
-const FEW: usize = 12;
-/// In between it is released if the norm of its noise is no more than this share of a usual eigenvalue.
-const DROWNED: f64 = 1.0;
-/// The curvature of a score over the square of its inputs: 1/4 at weights 0, and less where classes are clear.
-const USUAL_CURVATURE: f64 = 0.2;
 /// Shares of the budget: curvature and scores of the first round, and of the second.
 const SHARES: [(f64, f64); 2] = [(0.08, 0.3), (0.12, 0.5)];
 /// The same with sums of inputs by class.
@@ -108,6 +102,18 @@ impl LogisticPlan {
         prior_variance: f64,
         privacy: Option<&Privacy>,
     ) -> Result<Self, LogisticError> {
+        let full = columns.iter().sum::<usize>() < MANY;
+        Self::with(columns, records, prior_variance, privacy, full)
+    }
+
+    /// The same, with all of the curvature or with sums of inputs by class.
+    pub(super) fn with(
+        columns: &[usize],
+        records: usize,
+        prior_variance: f64,
+        privacy: Option<&Privacy>,
+        full: bool,
+    ) -> Result<Self, LogisticError> {
         let sane =
             (1e-6..=1e6).contains(&prior_variance) && columns.iter().all(|&c| (1..1 << 20).contains(&c));
         if columns.is_empty() || records == 0 || !sane {
@@ -123,10 +129,6 @@ impl LogisticPlan {
         };
         let adjacency = privacy.map_or(Adjacency::ReplaceOne, Privacy::adjacency);
         let ends = if adjacency == Adjacency::ReplaceOne { 2.0 } else { 1.0 };
-        // The norm of a random symmetric matrix, against the mean eigenvalue.
-        let drowning = ends * 0.25 * square / (mu * SHARES[0].0.sqrt()) * (2.0 * size as f64).sqrt();
-        let usual = USUAL_CURVATURE * records as f64 * square / size as f64;
-        let full = size <= FEW || (size <= MANY && (privacy.is_none() || drowning <= DROWNED * usual));
         let steps = if privacy.is_some() { STEPS } else { FREE_STEPS };
         let shares: &[(f64, f64)] = if full { &SHARES } else { &COLUMN_SHARES };
         let round = |&(curvature, scores): &(f64, f64)| LogisticRound {
@@ -151,7 +153,7 @@ impl LogisticPlan {
                 "{steps} steps about all records: scores weighted so that none is longer than half of that"
             ));
             why.push(format!(
-                "{size} weights: the noise in a matrix of their curvature would have a norm of {drowning:.0}, where {usual:.0} is a usual eigenvalue; so sums of inputs by class are released, and columns are taken to be independent"
+                "{size} weights are too many for a matrix of their curvature: sums of inputs by class are released, and columns are taken to be independent, so intervals are too short"
             ));
         }
         let averaged = (AVERAGED * steps as f64).round() as u64;

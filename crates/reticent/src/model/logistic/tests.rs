@@ -320,13 +320,13 @@ fn simulate_levels(records: usize, columns: &[usize], seed: u64) -> (Vec<f64>, V
     (values, weights)
 }
 
-/// A matrix of the curvature of 61 weights would be drowned in noise, so columns are taken to be independent, which these are: the scores of new
-/// records are found, though the weights of levels are only known up to one number in each column.
+/// As with too many weights for a matrix, columns are taken to be independent, which these are: the scores of new records are found,
+/// though the weights of levels are only known up to one number in each column.
 #[test]
-fn columns_are_enough_where_a_matrix_would_drown() {
+fn independent_columns_are_enough_for_scores() {
     let columns = [20, 1, 20, 1, 10, 8];
     let privacy = Privacy::new(0.5, 1e-6, Adjacency::ReplaceOne).unwrap();
-    let plan = LogisticPlan::new(&columns, 20_000, 1.0, Some(&privacy)).unwrap();
+    let plan = LogisticPlan::with(&columns, 20_000, 1.0, Some(&privacy), false).unwrap();
     assert!(!plan.full && plan.sums().len() == 2);
     let (values, weights) = simulate_levels(20_000, &columns, 8);
     let (new, _) = simulate_levels(500, &columns, 9);
