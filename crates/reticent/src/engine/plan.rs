@@ -211,16 +211,20 @@ impl SepPlan {
     }
 }
 
-/// The delta to calibrate noise for: as in the wall, a little is kept for what is not exact in the noise.
+/// The delta to calibrate noise for: as in the wall, a little is kept for what is not exact in the noise, and more at large epsilons.
 pub(crate) fn exact_delta(privacy: &Privacy) -> f64 {
-    let kept = if privacy.epsilon() < 25.0 { 2e-4 } else { 0.6 };
+    kept_delta(privacy, 0.6)
+}
+
+fn kept_delta(privacy: &Privacy, at_large_epsilons: f64) -> f64 {
+    let kept = if privacy.epsilon() < 25.0 { 2e-4 } else { at_large_epsilons };
     privacy.delta() * (1.0 - kept)
 }
 
 /// The signal to noise ratio $\mu$ that a budget buys: releases of all records may have noise multipliers $z$ with
 /// $\sum z^{-2} \le \mu^2$.
 pub(crate) fn signal_to_noise(privacy: &Privacy) -> Result<f64, reticent_accounting::Error> {
-    Ok((1.0 - 1e-6) / gaussian::noise_multiplier(privacy.epsilon(), exact_delta(privacy))?)
+    Ok((1.0 - 1e-6) / gaussian::noise_multiplier(privacy.epsilon(), kept_delta(privacy, 0.11))?)
 }
 
 fn norm(x: &[f64]) -> f64 {
