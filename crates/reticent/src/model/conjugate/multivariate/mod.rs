@@ -7,7 +7,9 @@
 //!
 //! # Not for
 //! Columns of which a good part is at the bounds: unlike [`NormalPlan`](super::NormalPlan), which has each column by itself, the posterior
-//! does not know that numbers were clipped. More than a dozen columns: the release has as many numbers as there are pairs.
+//! does not know that numbers were clipped. More than a dozen columns: the release has as many numbers as there are pairs. Noise that is larger
+//! than what records say: the prior then draws covariances to 0. Of 400 simulated sets of 1,000 records with one fixed truth, 95 % intervals of a
+//! covariance held it in 87 % at epsilon 0.1, without a delta; where the truth is a draw from the prior they cover.
 
 mod chain;
 mod posterior;
