@@ -63,8 +63,8 @@ impl Planned for LogisticPlan {
             noise_multiplier: sums.noise_multiplier,
         };
         let releases = self.sums().into_iter().map(release).collect();
-        let pull = ("pull of each weight towards 0 during the steps".into(), self.ridge);
-        let expected = self.full.then_some(pull).into_iter().collect();
+        let pull = self.pull().map(|pull| ("pull of each weight towards 0 during the steps".into(), pull));
+        let expected = pull.into_iter().collect();
         Outline { releases, expected, why: self.why.clone() }
     }
 

@@ -16,6 +16,10 @@ use crate::wall::{Geometry, Query, Released};
 
 /// Numbers vary by at least this share of what numbers between -1 and 1 with their mean can.
 const LEAST_SPREAD: f64 = 0.05;
+/// What weights of records are on average, the means of numbers, and their mean sizes, before anything is known: means and variances.
+const USUAL_WEIGHT: (f64, f64) = (0.95, 0.01);
+const USUAL_MEAN: (f64, f64) = (0.0, 0.16);
+const USUAL_SIZE: (f64, f64) = (0.5, 0.04);
 
 /// Inputs by class, weighted: those above 0 and, of columns that are numbers, those below, which keeps all of them positive.
 pub(super) struct ClassSums<'a> {
@@ -51,12 +55,17 @@ impl Query for ClassSums<'_> {
 }
 
 /// The inputs that are numbers.
-fn numbers(columns: &[usize]) -> impl Iterator<Item = usize> + '_ {
+pub(super) fn numbers(columns: &[usize]) -> impl Iterator<Item = usize> + '_ {
     let firsts = columns.iter().scan(0, |next, &levels| {
         *next += levels;
         Some((*next - levels, levels))
     });
     firsts.filter(|(_, levels)| *levels == 1).map(|(first, _)| first)
+}
+
+/// How many columns have levels.
+pub(super) fn level_columns(columns: &[usize]) -> usize {
+    columns.iter().filter(|levels| **levels > 1).count()
 }
 
 /// What was released about scores at some weights.
@@ -78,11 +87,13 @@ impl Seen {
 pub(super) struct Independent {
     columns: Vec<usize>,
     /// $s$.
-    scale: f64,
+    pub(super) scale: f64,
     /// $m$.
-    mean: Vec<f64>,
+    pub(super) mean: Vec<f64>,
     /// Of numbers; 0 for others.
     variance: Vec<f64>,
+    /// The variance of the noise in the mean of a level. That of a number has twice as much.
+    pub(super) mean_noise: f64,
 }
 
 impl Independent {
@@ -99,14 +110,17 @@ impl Independent {
             moved += u64::from(!(least..=most).contains(&x));
             x.clamp(least, most)
         };
-        // Weights of records are above 0 and at most 1; few are far below.
-        let total = within(sum[size - 1], 0.25 * records as f64, records as f64);
+        let n = records as f64;
+        let total = n * within(supposed(sum[size - 1] / n, 2.0 * (sd / n).powi(2), USUAL_WEIGHT), 0.25, 1.0);
+        let mean_noise = 2.0 * (sd / total).powi(2);
         for (low, k) in numbers(columns).enumerate() {
             let (below, gap) = (one[size + low] + other[size + low], one[size + low] - other[size + low]);
             score[k] -= 0.5 * gap;
             noise[k] *= 2.0;
-            let length = within((sum[k] + below) / total, 0.0, 1.0);
-            let mean = within((sum[k] - below) / total, -length, length);
+            let length = supposed((sum[k] + below) / total, 2.0 * mean_noise, USUAL_SIZE);
+            let length = within(length, 0.0, 1.0);
+            let mean = supposed((sum[k] - below) / total, 2.0 * mean_noise, USUAL_MEAN);
+            let mean = within(mean, -length, length);
             sum[k] = mean * total;
             // The mean square of numbers of mean size l is between l^2, if all have it, and l, if they are 0 and 1.
             variance[k] = (length.powf(1.5) - mean * mean).max(LEAST_SPREAD * (1.0 - mean * mean));
@@ -122,7 +136,24 @@ impl Independent {
         let mean = sum.iter().map(|x| x / total).collect();
         agree(&mut score, columns);
         let seen = Seen { weights: vec![0.0; size], score, noise };
-        (Self { columns: columns.to_vec(), scale: 0.25 * total, mean, variance }, seen, moved)
+        let found = Self { columns: columns.to_vec(), scale: 0.25 * total, mean, variance, mean_noise };
+        (found, seen, moved)
+    }
+
+    /// $C$.
+    pub(super) fn covariance(&self) -> Vec<f64> {
+        let size = self.mean.len();
+        let mut out = vec![0.0; size * size];
+        let mut first = 0;
+        for &levels in &self.columns {
+            for i in (first..first + levels).filter(|_| levels > 1) {
+                (first..first + levels).for_each(|j| out[i * size + j] = -self.mean[i] * self.mean[j]);
+                out[i * (size + 1)] += self.mean[i];
+            }
+            first += levels;
+        }
+        numbers(&self.columns).for_each(|k| out[k * (size + 1)] = self.variance[k]);
+        out
     }
 
     /// Times a number.
@@ -235,6 +266,11 @@ pub(super) fn agree(score: &mut [f64], columns: &[usize]) {
     }
 }
 
+/// What a noisy number is, given what is usual: a mean and a variance.
+fn supposed(found: f64, noise: f64, (usual, variance): (f64, f64)) -> f64 {
+    usual + (found - usual) * variance / (variance + noise)
+}
+
 /// Moves numbers to the nearest ones that are not negative and have this sum; how many of them became 0.
 fn onto_simplex(values: &mut [f64], total: f64) -> u64 {
     let mut sorted = values.to_vec();
@@ -259,7 +295,7 @@ mod tests {
     fn example() -> Independent {
         let mean = vec![0.2, 0.5, 0.3, -0.4, 0.9, 0.1, 1.0];
         let variance = vec![0.0, 0.0, 0.0, 0.3, 0.0, 0.0, 0.0];
-        Independent { columns: vec![3, 1, 2], scale: 7.0, mean, variance }
+        Independent { columns: vec![3, 1, 2], scale: 7.0, mean, variance, mean_noise: 0.0 }
     }
 
     /// The short way to invert agrees with the long one.

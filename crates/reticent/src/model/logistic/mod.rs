@@ -8,9 +8,11 @@
 //! - [`LogisticPlan`] is what we recommend. The mean of $q(w)$ solves $\sum (y - p)x = \alpha w$, and the noise in a released $E[\omega]xx^T$ times
 //!   $w$ is far larger than that of a release of this sum itself. So it releases the sum, at the weights so far, in a few steps; the matrix
 //!   twice, with a small share of the budget, for the lengths of steps and for the posterior; and nothing else. Its posterior knows
-//!   what noise did on the way. With more than 300 weights it releases sums of inputs by class
-//!   instead, which say what the matrix is if columns are independent: then time and memory grow as the number of weights does. Its
-//!   predictions are good then, but its intervals are too short: on simulated columns 95 % intervals held half to two thirds of true scores.
+//!   what noise did on the way.
+//!   With more than 30 weights it releases sums of inputs by class and products of inputs instead of the matrix, and pools what all
+//!   scores say by taking $w \cdot x$ to have a normal law over records; on most simulated columns 95 % intervals of scores then held 85 to 99 of
+//!   100 truths, and 70 to 88 where classes are all but separable. With more than 300 it does without products, so that time and
+//!   memory grow as the number of weights does. Its predictions are good then, but its intervals are too short: they held half to two thirds.
 //!
 //! ```
 //! use reticent::budget::{Adjacency, Privacy, Unlimited};
@@ -31,12 +33,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Not for: classes that inputs separate perfectly, of which the weights are only bounded by the prior. Intervals where columns are
-//! taken to be independent are approximate, and too short if columns are far from it: a plan says so under "why".
+//! Not for: classes that inputs separate perfectly, of which the weights are only bounded by the prior. Intervals of more than 30 weights are
+//! approximate, and of more than 300 too short: a plan says so under "why".
 
 mod columns;
 mod curvature;
 mod plan;
+mod pooled;
+mod products;
 mod response;
 mod scores;
 mod variational;

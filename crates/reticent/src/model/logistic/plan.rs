@@ -2,6 +2,8 @@
 
 use super::columns::{ClassSums, agree};
 use super::curvature::{Curvature, variance_ratio};
+use super::pooled::pool;
+use super::products::Products;
 use super::response::{Leg, Path, posterior};
 use super::scores::{Curvatures, Scores};
 use super::wander::wander;
@@ -27,9 +29,7 @@ pub struct LogisticPlan {
     pub adjacency: Adjacency,
     /// $r$: inputs, with the 1 of the bias, are usually no longer than this.
     pub radius: f64,
-    /// Whether all of the curvature is released, or only sums of inputs by class, which say what it is if columns are independent.
-    pub full: bool,
-    /// Two rounds: the curvature at the weights so far, and then steps. One with sums of inputs by class.
+    /// Two rounds of a curvature at the weights so far and then steps; or one round that starts with sums of inputs by class.
     pub rounds: Vec<LogisticRound>,
     /// How many weights of the last steps are averaged.
     pub averaged: u64,
@@ -41,15 +41,28 @@ pub struct LogisticPlan {
     pub why: Vec<String>,
 }
 
-/// A curvature, and steps with it.
+/// What is known of a curvature, and steps with it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LogisticRound {
-    /// The standard deviation of the noise of the curvature, or of the sums of inputs by class, over the sensitivity.
-    pub curvature_noise: f64,
+    /// The standard deviation of the noise of sums of inputs by class, if they are released, over the sensitivity.
+    pub sums_noise: Option<f64>,
+    /// The same of the curvature, or of products of inputs where there are sums by class.
+    pub curvature_noise: Option<f64>,
     /// How many steps.
     pub steps: u64,
     /// The standard deviation of the noise of the scores of a step over the sensitivity.
     pub score_noise: f64,
+}
+
+/// What is known of how scores fall.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A curvature, at two places.
+    Matrix,
+    /// Sums of inputs by class and products of inputs.
+    Pooled,
+    /// Sums of inputs by class.
+    Columns,
 }
 
 /// Why a private logistic regression did not happen.
@@ -72,12 +85,18 @@ pub enum LogisticError {
     Accounting(#[from] reticent_accounting::Error),
 }
 
-/// With more weights than this the curvature is not released: it would be too wide to work with.
+/// With more weights than this products of inputs are not released: they would be too wide to work with.
 const MANY: usize = 300;
+/// With more weights than this the law of $w \cdot x$ is taken to be normal, as what is a sum of many is: with few it would bend intervals.
+const FEW: usize = 30;
+/// The most weights that an edited plan may have with matrices of them.
+const MOST: usize = 2000;
 /// Shares of the budget: curvature and scores of the first round, and of the second.
 const SHARES: [(f64, f64); 2] = [(0.08, 0.3), (0.12, 0.5)];
-/// The same with sums of inputs by class.
-const COLUMN_SHARES: [(f64, f64); 1] = [(0.3, 0.7)];
+/// The share of products where there are sums by class.
+const PRODUCTS: f64 = 0.1;
+/// The share of sums by class: without noise, and what is added where noise is all. Chosen on simulated records.
+const SUMS: (f64, f64) = (0.3, 0.4);
 /// Steps of a round; and without privacy, where they are free.
 const STEPS: u64 = 8;
 const FREE_STEPS: u64 = 40;
@@ -102,17 +121,22 @@ impl LogisticPlan {
         prior_variance: f64,
         privacy: Option<&Privacy>,
     ) -> Result<Self, LogisticError> {
-        let full = columns.iter().sum::<usize>() < MANY;
-        Self::with(columns, records, prior_variance, privacy, full)
+        let kind = match 1 + columns.iter().sum::<usize>() {
+            ..=FEW => Kind::Matrix,
+            ..=MANY if columns.len() > 1 => Kind::Pooled,
+            // One column has nothing to be independent of.
+            _ => Kind::Columns,
+        };
+        Self::with(columns, records, prior_variance, privacy, kind)
     }
 
-    /// The same, with all of the curvature or with sums of inputs by class.
+    /// The same of a kind.
     pub(super) fn with(
         columns: &[usize],
         records: usize,
         prior_variance: f64,
         privacy: Option<&Privacy>,
-        full: bool,
+        kind: Kind,
     ) -> Result<Self, LogisticError> {
         let sane =
             (1e-6..=1e6).contains(&prior_variance) && columns.iter().all(|&c| (1..1 << 20).contains(&c));
@@ -129,37 +153,60 @@ impl LogisticPlan {
         };
         let adjacency = privacy.map_or(Adjacency::ReplaceOne, Privacy::adjacency);
         let ends = if adjacency == Adjacency::ReplaceOne { 2.0 } else { 1.0 };
-        let steps = if privacy.is_some() { STEPS } else { FREE_STEPS };
-        let shares: &[(f64, f64)] = if full { &SHARES } else { &COLUMN_SHARES };
-        let round = |&(curvature, scores): &(f64, f64)| LogisticRound {
-            curvature_noise: 1.0 / (mu * curvature.sqrt()),
-            steps,
-            score_noise: (steps as f64 / scores).sqrt() / mu,
+        // The length of the noise of a score to that of the score, roughly.
+        let loudness = 4.0 * size as f64 / (mu * records as f64);
+        let steps = match (privacy, kind) {
+            (None, _) => FREE_STEPS,
+            (_, Kind::Pooled) => (STEPS as f64 / (1.0 + 4.0 * loudness)).round().max(1.0) as u64,
+            _ => STEPS,
         };
-        let rounds = shares.iter().map(round).collect();
+        let noise_of = |share: f64| 1.0 / (mu * share.sqrt());
+        let round = |sums: Option<f64>, curvature: Option<f64>| {
+            let left = 1.0 - sums.unwrap_or(0.0) - curvature.unwrap_or(0.0);
+            LogisticRound {
+                sums_noise: sums.map(noise_of),
+                curvature_noise: curvature.map(noise_of),
+                steps,
+                score_noise: noise_of(left / steps as f64),
+            }
+        };
+        let rounds = match kind {
+            Kind::Matrix => SHARES
+                .map(|(curvature, scores)| LogisticRound {
+                    score_noise: noise_of(scores / steps as f64),
+                    ..round(None, Some(curvature))
+                })
+                .to_vec(),
+            Kind::Pooled => vec![round(Some(SUMS.0 + SUMS.1 * loudness.min(1.0)), Some(PRODUCTS))],
+            Kind::Columns => vec![round(Some(SUMS.0), None)],
+        };
         let noise = ends * 0.5 * radius / (mu * SHARES[1].1.sqrt());
         let ridge = (1.0 / prior_variance).min(1.0) + if privacy.is_some() { RIDGE * noise } else { 0.0 };
         let mut why =
             vec![format!("records count as if their inputs were no longer than {radius:.2}, which most are")];
-        if full {
-            why.push(format!(
-                "{steps} steps in each of two rounds, about all records: scores weighted so that none is longer than half of that"
-            ));
+        let half = "scores weighted so that none is longer than half of that";
+        if kind == Kind::Matrix {
+            why.push(format!("{steps} steps in each of two rounds, about all records: {half}"));
             why.push(format!(
                 "the noise of the average of the last {steps} scores is {noise:.1} in each, so weights are drawn to 0 by a ridge of {ridge:.1} on the way"
             ));
         } else {
+            why.push(format!("sums of inputs by class, then {steps} steps about all records: {half}"));
+        }
+        if kind == Kind::Pooled {
             why.push(format!(
-                "{steps} steps about all records: scores weighted so that none is longer than half of that"
+                "with {size} weights, scores of records are taken to have a normal law, so that all that was released is pooled"
             ));
+        }
+        if kind == Kind::Columns {
             why.push(format!(
-                "{size} weights are too many for a matrix of their curvature: sums of inputs by class are released, and columns are taken to be independent, so intervals are too short"
+                "{size} weights are too many for products of inputs: columns are taken to be independent, so intervals are too short"
             ));
         }
         let averaged = (AVERAGED * steps as f64).round() as u64;
         let prior = Gamma { shape: SHAPE, rate: (SHAPE - 1.0) * prior_variance };
         let columns = columns.to_vec();
-        Ok(Self { records, columns, adjacency, radius, full, rounds, averaged, ridge, prior, why })
+        Ok(Self { records, columns, adjacency, radius, rounds, averaged, ridge, prior, why })
     }
 
     /// Weights, with the bias.
@@ -180,24 +227,51 @@ impl LogisticPlan {
             noise_multiplier,
             steps,
         };
+        let (columns, radius) = (&self.columns, self.radius);
         let all = self.rounds.iter().zip(1..).flat_map(|(round, k)| {
-            let scores = Scores::geometry(self.radius);
-            let (what, width, geometry) = if self.full {
-                ("curvature of weighted scores", Curvatures::width(size), Curvatures::geometry(self.radius))
-            } else {
-                ("inputs by class", ClassSums::width(&self.columns), ClassSums::geometry(self.radius))
-            };
-            [
-                sums(what, k, width, geometry, round.curvature_noise, 1),
-                sums("weighted scores", k, size, scores, round.score_noise, round.steps),
-            ]
+            let by_class = round.sums_noise.map(|noise| {
+                let (width, geometry) = (ClassSums::width(columns), ClassSums::geometry(radius));
+                sums("inputs by class", k, width, geometry, noise, 1)
+            });
+            let curvature = round.curvature_noise.map(|noise| {
+                let (what, width, geometry) = if by_class.is_some() {
+                    ("products of inputs", Products::width(columns), Products::geometry(radius, columns))
+                } else {
+                    ("curvature of weighted scores", Curvatures::width(size), Curvatures::geometry(radius))
+                };
+                sums(what, k, width, geometry, noise, 1)
+            });
+            let scores =
+                sums("weighted scores", k, size, Scores::geometry(radius), round.score_noise, round.steps);
+            by_class.into_iter().chain(curvature).chain([scores])
         });
         all.collect()
     }
 
+    /// What the rounds say.
+    fn kind(&self) -> Option<Kind> {
+        let known: Vec<(bool, bool)> =
+            self.rounds.iter().map(|r| (r.sums_noise.is_some(), r.curvature_noise.is_some())).collect();
+        match known[..] {
+            [(false, true), (false, true)] => Some(Kind::Matrix),
+            [(true, true)] => Some(Kind::Pooled),
+            [(true, false)] => Some(Kind::Columns),
+            _ => None,
+        }
+    }
+
+    /// The pull towards 0 during the steps, if there is one.
+    #[must_use]
+    pub fn pull(&self) -> Option<f64> {
+        (self.kind() == Some(Kind::Matrix)).then_some(self.ridge)
+    }
+
     fn releases(&self) -> Result<(Plan, Vec<SumId>), LogisticError> {
         let sane = |x: f64| (1e-9..=1e9).contains(&x);
-        let rounds = self.rounds.len() == if self.full { 2 } else { 1 }
+        // A matrix of the size of products is worked with.
+        let small = self.kind() == Some(Kind::Columns) || self.size() <= MOST;
+        let rounds = self.kind().is_some()
+            && small
             && self.rounds.iter().all(|round| (1..=1 << 20).contains(&round.steps));
         let averaged = self.rounds.last().is_some_and(|round| (1..=round.steps).contains(&self.averaged));
         let numbers =
@@ -234,11 +308,13 @@ impl LogisticPlan {
             Some(privacy) => Wall::new(records, source, plan, privacy, ledger)?,
             None => Wall::without_privacy(records, source, plan, ledger)?,
         };
-        let ([moments, naive], projections) = if self.full {
-            let (path, projections) = self.walk(&mut wall, &ids)?;
-            (posterior(&path, self.prior).ok_or(LogisticError::NoDensity)?, projections)
-        } else {
-            wander(self, &mut wall, &ids)?
+        let ([moments, naive], projections) = match self.kind() {
+            Some(Kind::Matrix) => {
+                let (path, projections) = self.walk(&mut wall, &ids)?;
+                (posterior(&path, self.prior).ok_or(LogisticError::NoDensity)?, projections)
+            }
+            Some(Kind::Pooled) => pool(self, &mut wall, &ids)?,
+            _ => wander(self, &mut wall, &ids)?,
         };
         let receipt = wall.finish(projections)?;
         Ok((LinearPosterior::logistic(moments, naive), receipt))

@@ -98,7 +98,7 @@ pub(super) fn outer(x: &[f64], by: f64, out: &mut [f64]) {
 }
 
 /// $u$.
-fn trust(p: f64) -> f64 {
+pub(super) fn trust(p: f64) -> f64 {
     0.5 / p.max(1.0 - p)
 }
 

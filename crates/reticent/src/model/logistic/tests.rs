@@ -1,5 +1,7 @@
 use super::columns::ClassSums;
 use super::curvature::Curvature;
+use super::plan::Kind;
+use super::products::Products;
 use super::scores::{Curvatures, Scores, sigmoid};
 use super::*;
 use crate::budget::{Adjacency, Privacy, Unlimited};
@@ -134,6 +136,12 @@ fn statistics_stay_within_their_reach() {
         let mut out = vec![0.0; ClassSums::width(&columns)];
         ClassSums { columns: &columns, radius }.contribute(&record, &mut out);
         assert!(norm(&out) <= radius * (1.0 + 1e-12) && out.iter().all(|x| *x >= 0.0));
+        let mut out = vec![0.0; Products::width(&columns)];
+        Products { columns: &columns, radius }.contribute(&record, &mut out);
+        let Geometry::NonNegativeBall { radius: allowed } = Products::geometry(radius, &columns) else {
+            panic!("a ball")
+        };
+        assert!(norm(&out) <= allowed * (1.0 + 1e-12) && out.iter().all(|x| *x >= 0.0));
         let mut model = VariationalLogistic::new(inputs, Gamma { shape: 2.0, rate: 1.0 }, radius);
         model.mean.clone_from(&weights);
         let mut out = vec![0.0; model.width()];
@@ -259,21 +267,24 @@ fn intervals_cover_at_every_epsilon() {
 /// With a noise multiplier of a million it makes no difference whether all classes are exchanged.
 #[test]
 fn huge_noise_destroys_the_logistic_regression() {
-    let (values, _) = simulate(1000, 3, 2);
-    let other: Vec<f64> =
-        values.chunks(4).flat_map(|record| [record[0], record[1], record[2], -record[3]]).collect();
     let privacy = Privacy::new(1.0, 1e-6, Adjacency::ReplaceOne).unwrap();
-    let mut plan = LogisticPlan::new(&[1; 3], 1000, 1.0, Some(&privacy)).unwrap();
-    let gap = |plan: &LogisticPlan| {
-        let (a, sd, _) = fit(values.clone(), plan, &privacy, 4);
-        let (b, _, _) = fit(other.clone(), plan, &privacy, 4);
-        (0..4).map(|k| (a[k] - b[k]).abs() / sd[k]).fold(0.0, f64::max)
-    };
-    assert!(gap(&plan) > 1.0);
-    for round in &mut plan.rounds {
-        (round.curvature_noise, round.score_noise) = (1e6, 1e6);
+    for inputs in [3, 35] {
+        let (values, _) = simulate(3000, inputs, 2);
+        let mut other = values.clone();
+        other.iter_mut().skip(inputs).step_by(inputs + 1).for_each(|class| *class = -*class);
+        let mut plan = LogisticPlan::new(&vec![1; inputs], 3000, 1.0, Some(&privacy)).unwrap();
+        let gap = |plan: &LogisticPlan| {
+            let (a, sd, _) = fit(values.clone(), plan, &privacy, 4);
+            let (b, _, _) = fit(other.clone(), plan, &privacy, 4);
+            (0..=inputs).map(|k| (a[k] - b[k]).abs() / sd[k]).fold(0.0, f64::max)
+        };
+        assert!(gap(&plan) > 1.0);
+        for round in &mut plan.rounds {
+            round.sums_noise = round.sums_noise.map(|_| 1e6);
+            (round.curvature_noise, round.score_noise) = (Some(1e6), 1e6);
+        }
+        assert!(gap(&plan) < 0.02, "{inputs}: {}", gap(&plan));
     }
-    assert!(gap(&plan) < 0.02);
 }
 
 #[test]
@@ -300,17 +311,21 @@ fn the_budget_is_used() {
     }
 }
 
-/// Records of columns with so many levels, and classes by weights that are draws from the prior; the bias is 0.
-fn simulate_levels(records: usize, columns: &[usize], seed: u64) -> (Vec<f64>, Vec<f64>) {
+/// Records of columns with so many levels, and classes by weights that are draws from the prior; the bias is 0. Columns depend on each other: a share
+/// of levels and numbers is by one draw for all of a record.
+fn simulate_dependent(records: usize, columns: &[usize], seed: u64, share: f64) -> (Vec<f64>, Vec<f64>) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let size = columns.iter().sum::<usize>();
     let weights: Vec<f64> = (0..size).map(|_| StandardNormal.sample(&mut rng)).collect();
     let mut values = Vec::new();
     for _ in 0..records {
         let (mut row, mut first) = (vec![0.0; size], 0);
+        let common: f64 = rng.random();
         for &levels in columns {
-            let at = if levels == 1 { 0 } else { rng.random_range(0..levels) };
-            row[first + at] = if levels == 1 { rng.random_range(-1.0..1.0) } else { 1.0 };
+            let own: f64 = rng.random();
+            let draw = if rng.random::<f64>() < share { common } else { own };
+            let at = if levels == 1 { 0 } else { (draw * levels as f64) as usize };
+            row[first + at] = if levels == 1 { 2.0 * draw - 1.0 } else { 1.0 };
             first += levels;
         }
         let p = sigmoid(dot(&row, &weights));
@@ -320,33 +335,89 @@ fn simulate_levels(records: usize, columns: &[usize], seed: u64) -> (Vec<f64>, V
     (values, weights)
 }
 
+/// Scores of new records: the share of 95 % intervals that hold the truth, first with and then without the noise, and what is left of the
+/// squares of the truth.
+fn scores_found(
+    columns: &[usize],
+    plan: &LogisticPlan,
+    privacy: &Privacy,
+    share: f64,
+    seed: u64,
+) -> [f64; 3] {
+    let (mut values, weights) = simulate_dependent(plan.records + 500, columns, seed, share);
+    let new = values.split_off(plan.records * plan.size());
+    let records = Records::new(values, plan.size()).unwrap();
+    let source = NoiseSource::insecure_from_seed(seed);
+    let (posterior, _) = plan.fit(records, source, Some(privacy), Box::new(Unlimited)).unwrap();
+    let (mut found, mut total) = ([0.0; 3], 0.0);
+    for record in new.chunks_exact(plan.size()) {
+        let inputs = &record[..plan.size() - 1];
+        let truth = dot(inputs, &weights);
+        let holds =
+            |p: &Prediction| f64::from(u8::from((p.mean - truth).abs() < 1.96 * p.variance.sqrt())) / 500.0;
+        let (aware, naive) = (posterior.predict(inputs), posterior.predict_naively(inputs));
+        found[0] += holds(&aware);
+        found[1] += holds(&naive);
+        found[2] += (aware.mean - truth).powi(2);
+        total += truth * truth;
+    }
+    found[2] /= total;
+    found
+}
+
+/// With as many weights as make a matrix too noisy for its own sake, 95 % intervals of scores of new records hold the truth in 90 to 98 of 100 cases,
+/// also where columns depend on each other. Intervals that do not know the noise do not.
+#[test]
+fn pooled_scores_have_intervals_that_cover() {
+    let columns = [12, 1, 9, 1, 7, 1, 6];
+    for (epsilon, share) in [(0.1, 0.0), (0.1, 0.6), (1.0, 0.0), (1.0, 0.6)] {
+        let privacy = Privacy::new(epsilon, 1e-6, Adjacency::ReplaceOne).unwrap();
+        let plan = LogisticPlan::new(&columns, 10_000, 1.0, Some(&privacy)).unwrap();
+        assert_eq!(plan.sums().len(), 3);
+        let runs = 12;
+        let all: Vec<[f64; 3]> =
+            (0..runs).map(|seed| scores_found(&columns, &plan, &privacy, share, seed)).collect();
+        let mean = |k: usize| all.iter().map(|found| found[k]).sum::<f64>() / runs as f64;
+        let [aware, naive, left] = [0, 1, 2].map(mean);
+        assert!((0.9..=0.98).contains(&aware), "{epsilon} {share}: {aware}");
+        assert!(naive < 0.8, "{epsilon} {share}: {naive}");
+        assert!(left < if epsilon < 1.0 { 0.8 } else { 0.1 }, "{epsilon} {share}: {left}");
+    }
+}
+
+/// Without noise, weights of the pooled fit are those at which scores vanish, though their law is not normal.
+#[test]
+fn without_noise_pooled_scores_are_solved() {
+    let columns = [20, 1, 15, 1];
+    let (values, _) = simulate_dependent(5000, &columns, 4, 0.5);
+    let plan = LogisticPlan::new(&columns, 5000, 1.0, None).unwrap();
+    assert_eq!(plan.sums().len(), 3);
+    let records = Records::new(values.clone(), plan.size()).unwrap();
+    let posterior = plan.fit_openly(records, NoiseSource::insecure_from_seed(1)).unwrap();
+    let mean = &posterior.moments.mean;
+    let mut score = vec![0.0; plan.size()];
+    for record in values.chunks(plan.size()) {
+        let mut out = vec![0.0; plan.size()];
+        Scores { weights: mean, radius: plan.radius }.contribute(record, &mut out);
+        score.iter_mut().zip(&out).for_each(|(sum, x)| *sum += x);
+    }
+    // What is left is the pull of the prior, which is about as large as the weights; scores at 0 are hundreds.
+    let pull = dot(mean, mean).sqrt();
+    assert!(dot(&score, &score).sqrt() < 5.0 * pull, "{score:?}");
+}
+
 /// As with too many weights for a matrix, columns are taken to be independent, which these are: the scores of new records are found,
 /// though the weights of levels are only known up to one number in each column.
 #[test]
 fn independent_columns_are_enough_for_scores() {
     let columns = [20, 1, 20, 1, 10, 8];
     let privacy = Privacy::new(0.5, 1e-6, Adjacency::ReplaceOne).unwrap();
-    let plan = LogisticPlan::with(&columns, 20_000, 1.0, Some(&privacy), false).unwrap();
-    assert!(!plan.full && plan.sums().len() == 2);
-    let (values, weights) = simulate_levels(20_000, &columns, 8);
-    let (new, _) = simulate_levels(500, &columns, 9);
-    let records = Records::new(values, plan.size()).unwrap();
-    let source = NoiseSource::insecure_from_seed(3);
-    let (posterior, _) = plan.fit(records, source, Some(&privacy), Box::new(Unlimited)).unwrap();
-    let (mut error, mut total, mut inside, mut naively) = (0.0, 0.0, 0, 0);
-    for record in new.chunks_exact(plan.size()) {
-        let inputs = &record[..plan.size() - 1];
-        let truth = dot(inputs, &weights);
-        let holds = |p: &Prediction| (p.mean - truth).abs() < 1.96 * p.variance.sqrt();
-        let (aware, naive) = (posterior.predict(inputs), posterior.predict_naively(inputs));
-        error += (aware.mean - truth).powi(2);
-        total += truth * truth;
-        inside += usize::from(holds(&aware));
-        naively += usize::from(holds(&naive));
-    }
+    let plan = LogisticPlan::with(&columns, 20_000, 1.0, Some(&privacy), Kind::Columns).unwrap();
+    assert_eq!(plan.sums().len(), 2);
+    let [aware, naive, left] = scores_found(&columns, &plan, &privacy, 0.0, 8);
     // What is left is the noise; the prior alone would leave all. Intervals that do not know the noise miss more than those that do.
-    assert!(error < 0.2 * total, "{error} of {total}");
-    assert!(inside > naively, "{inside} and {naively} of 500");
+    assert!(left < 0.2, "{left}");
+    assert!(aware > naive, "{aware} and {naive}");
 }
 
 /// Thousands of inputs, mostly 0: what is released, worked with and kept has as many numbers as there are inputs.
@@ -364,7 +435,7 @@ fn thousands_of_inputs_take_no_matrix() {
         values.extend(row);
     }
     let plan = LogisticPlan::new(&vec![1; inputs], records, 1.0, None).unwrap();
-    assert!(!plan.full && plan.sums().iter().all(|sums| sums.width <= 4 * (inputs + 1)));
+    assert!(plan.sums().iter().all(|sums| sums.width <= 4 * (inputs + 1)));
     let rows = Records::new(values, inputs + 1).unwrap();
     let posterior = plan.fit_openly(rows, NoiseSource::insecure_from_seed(1)).unwrap();
     assert!(posterior.moments.mean.len() == inputs + 1 && posterior.moments.covariance.len() == inputs + 1);

@@ -1,0 +1,325 @@
+//! A private fit that pools what scores at several weights say.
+//!
+//! A score $g_s$ was released at weights $w_s$. If $w \cdot x$ and $w_s \cdot x$ have a normal law over records, with means and covariances that
+//! follow from the mean $m$ and the covariance $C$ of inputs, then by Stein's lemma the mean of $g_s$ at weights $w$ is
+//!
+//! $$4s\,E[h]\,m + s\,c_v C(w - w_s), \qquad h = u(w_s \cdot x)\left(\sigma(w \cdot x) - \sigma(w_s \cdot x)\right), \quad s = \tfrac14\sum v,$$
+//!
+//! where $c_v$ is 4 times the slope of the regression of $h$ on $(w - w_s) \cdot x$. With $c_m$, 4 times the mean slope of $h$ in $w \cdot x$, it
+//! moves by $J_s = s(c_vC + c_mmm^T)$ times a move of $w$. So all scores speak about $w$, not only those near the end: that at $w_s = 0$, which sums by class say, even the
+//! loudest, as slopes are steepest there. A score far off depends on the law the most: it counts as if it had noise of a share [`DOUBT`] of its length.
+//!
+//! The weights $\hat w$ at which scores vanish have information $H = \sum_s J_s^2/\tau_s^2$ from the scores, and they are those of the population but for
+//! information $F = J/\varrho$ of the records. Both together leave $F(F + H)^{-1}H$, to which the prior adds $\alpha$.
+//!
+//! # Citation
+//! Brillinger, "A generalized linear model with Gaussian regressor variables", 1983, has the slope of regressions on normal inputs.
+
+use super::columns::{ClassSums, Independent, Seen, agree};
+use super::products::{Inputs, Products};
+use super::scores::{Scores, sigmoid, trust};
+use super::{LogisticError, LogisticPlan, dot};
+use crate::family::{Gamma, Moments};
+use crate::matrix;
+use crate::wall::{SumId, Wall};
+
+/// How far the mean of a score is off that the normal law says, as a share.
+const DOUBT: f64 = 0.3;
+/// How far the length of the weights is off for the same reason, as a share.
+const LENGTH_DOUBT: f64 = 0.07;
+/// Points and reach, in standard deviations, of means over normal laws.
+const GRID: (usize, f64) = (41, 4.0);
+/// How often weights and slopes are found from each other before the next score, and intervals and what they rest on at the end.
+const ROUNDS: usize = 2;
+const LAST_ROUNDS: usize = 4;
+/// The standard deviation of $w \cdot x$ is at most this many times as large as where scores were released, or as this.
+const FARTHER: f64 = 1.5;
+/// The least noise of a score over the variance of records.
+const LEAST_NOISE: f64 = 1e-4;
+
+/// The posterior of the weights, first with and then without the privacy noise; and how many sums noise had pushed out of their domain.
+pub(super) fn pool(
+    plan: &LogisticPlan,
+    wall: &mut Wall,
+    ids: &[SumId],
+) -> Result<([Moments; 2], u64), LogisticError> {
+    let (columns, radius) = (&plan.columns, plan.radius);
+    let released = wall.sum(ids[0], &ClassSums { columns, radius })?;
+    let (independent, first, mut moved) = Independent::read(&released, columns, plan.records);
+    let released = wall.sum(ids[1], &Products { columns, radius })?;
+    let (inputs, raised) = Inputs::read(&independent, &released, columns);
+    moved += u64::from(raised);
+    let mut pooled = Pooled::new(inputs, plan.prior, first);
+    for _ in 0..plan.rounds[0].steps {
+        pooled.settle(ROUNDS).ok_or(LogisticError::NoDensity)?;
+        let weights = pooled.weights.clone();
+        let released = wall.sum(ids[2], &Scores { weights: &weights, radius })?;
+        let (mut score, noise) = (released.values, released.noise_sd[0].powi(2));
+        agree(&mut score, columns);
+        let noise = vec![noise; score.len()];
+        pooled.seen.push(Seen { weights, score, noise });
+    }
+    pooled.settle(LAST_ROUNDS).ok_or(LogisticError::NoDensity)?;
+    let moments = pooled.posterior().ok_or(LogisticError::NoDensity)?;
+    Ok((moments, moved))
+}
+
+struct Pooled {
+    inputs: Inputs,
+    prior: Gamma,
+    seen: Vec<Seen>,
+    weights: Vec<f64>,
+    /// $\alpha$.
+    precision: f64,
+    /// $C^2$ and $Cm$.
+    square: Vec<f64>,
+    along: Vec<f64>,
+}
+
+/// What all scores say about the weights at which they vanish.
+struct Evidence {
+    /// $H$, and $H$ times those weights.
+    information: Vec<f64>,
+    natural: Vec<f64>,
+    /// Where scores were released, on average.
+    centre: Vec<f64>,
+}
+
+impl Pooled {
+    fn new(inputs: Inputs, prior: Gamma, first: Seen) -> Self {
+        let square = matrix::multiply(&inputs.covariance, &inputs.covariance, inputs.size);
+        let along = inputs.times(&inputs.mean);
+        let precision = (prior.shape - 1.0) / prior.rate;
+        let weights = vec![0.0; inputs.size];
+        Self { inputs, prior, seen: vec![first], weights, precision, square, along }
+    }
+
+    /// Finds the weights given all scores so far; `None` if numbers have got out of hand.
+    fn settle(&mut self, rounds: usize) -> Option<()> {
+        let n = self.inputs.size;
+        for _ in 0..rounds {
+            let evidence = self.evidence();
+            let (local, ratio) = self.local();
+            let records: Vec<f64> = local.iter().map(|x| x / ratio).collect();
+            let sum: Vec<f64> = records.iter().zip(&evidence.information).map(|(a, b)| a + b).collect();
+            let gain = matrix::multiply(&records, &matrix::symmetric_inverse(&sum, n)?, n);
+            let known = matrix::multiply(&gain, &evidence.information, n);
+            let covariance = matrix::symmetric_inverse(&with_prior(&known, self.precision, n), n)?;
+            let mut natural = vec![0.0; n];
+            matrix::times(&gain, n, &evidence.natural, &mut natural);
+            matrix::times(&covariance, n, &natural, &mut self.weights);
+            self.stay_near();
+            let trace: f64 = (0..n).map(|k| covariance[k * (n + 1)]).sum();
+            let square = dot(&self.weights, &self.weights) + trace;
+            self.precision = (self.prior.shape - 1.0 + 0.5 * n as f64) / (self.prior.rate + 0.5 * square);
+            if !square.is_finite() {
+                return None;
+            }
+        }
+        Some(())
+    }
+
+    /// Where scores hardly fall any more, noise alone leads far off: weights go little farther from 0 than scores were released.
+    fn stay_near(&mut self) {
+        let spread = |weights: &[f64]| dot(weights, &self.inputs.times(weights)).max(0.0).sqrt();
+        let known = self.seen.iter().map(|seen| spread(&seen.weights)).fold(1.0, f64::max);
+        let by = FARTHER * known / spread(&self.weights).max(1e-300);
+        if by < 1.0 {
+            self.weights.iter_mut().for_each(|w| *w *= by);
+        }
+    }
+
+    /// The posterior, with what is not known about the inputs; and the one of records alone.
+    fn posterior(&self) -> Option<[Moments; 2]> {
+        let (n, s) = (self.inputs.size, self.inputs.scale);
+        let evidence = self.evidence();
+        let (local, ratio) = self.local();
+        let slope = self.slopes(&self.weights, &self.weights).within;
+        let gap: Vec<f64> = self.weights.iter().zip(&evidence.centre).map(|(a, b)| (a - b).powi(2)).collect();
+        let records: Vec<f64> = local.iter().map(|x| x / ratio).collect();
+        let naive = matrix::symmetric_inverse(&with_prior(&records, self.precision, n), n)?;
+        let mut covariance = naive.clone();
+        for _ in 0..LAST_ROUNDS {
+            // An error of C makes one of J times what the weights are off from where scores were released: F is less by that.
+            let off: Vec<f64> = (0..n).map(|k| gap[k] + covariance[k * (n + 1)]).collect();
+            let mut spread: Vec<f64> = local.iter().map(|x| ratio * x).collect();
+            for (k, doubt) in self.inputs.doubt.chunks_exact(n).enumerate() {
+                spread[k * (n + 1)] += (slope * s).powi(2) * dot(doubt, &off) + 1e-9 * s;
+            }
+            let records = matrix::sandwich(&local, &matrix::symmetric_inverse(&spread, n)?, n);
+            let known = parallel(&records, &evidence.information, n)?;
+            covariance = matrix::symmetric_inverse(&with_prior(&known, self.precision, n), n)?;
+        }
+        for (row, a) in covariance.chunks_exact_mut(n).zip(&self.weights) {
+            row.iter_mut().zip(&self.weights).for_each(|(x, b)| *x += LENGTH_DOUBT * LENGTH_DOUBT * a * b);
+        }
+        let aware = Moments { mean: self.weights.clone(), covariance };
+        let naive = Moments { mean: self.weights.clone(), covariance: naive };
+        let finite = |m: &Moments| m.mean.iter().chain(&m.covariance).all(|x| x.is_finite());
+        (finite(&aware) && finite(&naive)).then_some([aware, naive])
+    }
+
+    fn evidence(&self) -> Evidence {
+        let (n, s, mean) = (self.inputs.size, self.inputs.scale, &self.inputs.mean);
+        // Sums of the coefficients of C^2, of Cmm^T and its transpose, and of mm^T.
+        let mut sums = [0.0; 3];
+        let (mut natural, mut centre) = (vec![0.0; n], vec![0.0; n]);
+        let least =
+            LEAST_NOISE * s * (0..n).map(|k| self.inputs.covariance[k * (n + 1)]).sum::<f64>() / n as f64;
+        for seen in &self.seen {
+            let slopes = self.slopes(&seen.weights, &self.weights);
+            let (within, between) = (s * slopes.within, s * slopes.between);
+            let gap: Vec<f64> = self.weights.iter().zip(&seen.weights).map(|(a, b)| a - b).collect();
+            let fallen: Vec<f64> = self.inputs.times(&gap).iter().map(|x| within * x).collect();
+            let noise = seen.mean_noise() + DOUBT * DOUBT * dot(&fallen, &fallen) / n as f64 + least;
+            let by = 1.0 / noise;
+            // The score less its mean at the weights so far, and what J makes of those.
+            let ahead = self.inputs.times(&self.weights);
+            let bias = between * dot(mean, &self.weights) - 4.0 * s * slopes.mean;
+            let says: Vec<f64> =
+                (0..n).map(|k| seen.score[k] - fallen[k] + within * ahead[k] + bias * mean[k]).collect();
+            let turned = self.inputs.times(&says);
+            let level = between * dot(mean, &says);
+            for k in 0..n {
+                natural[k] += by * (within * turned[k] + level * mean[k]);
+                centre[k] += by * slopes.within.powi(2) * seen.weights[k];
+            }
+            sums[0] += by * within * within;
+            sums[1] += by * within * between;
+            sums[2] += by * between * between;
+        }
+        let length = dot(mean, mean);
+        let element = |k: usize| {
+            let (i, j) = (k / n, k % n);
+            let cross = self.along[i] * mean[j] + mean[i] * self.along[j];
+            sums[0] * self.square[k] + sums[1] * cross + sums[2] * length * mean[i] * mean[j]
+        };
+        let information = (0..n * n).map(element).collect();
+        centre.iter_mut().for_each(|x| *x *= s * s / sums[0]);
+        Evidence { information, natural, centre }
+    }
+
+    /// $J$ of a score at the weights themselves, and what the variance of scores is to it.
+    fn local(&self) -> (Vec<f64>, f64) {
+        let (n, s, mean) = (self.inputs.size, self.inputs.scale, &self.inputs.mean);
+        let slopes = self.slopes(&self.weights, &self.weights);
+        let element =
+            |(k, c): (usize, &f64)| s * (slopes.within * c + slopes.between * mean[k / n] * mean[k % n]);
+        (self.inputs.covariance.iter().enumerate().map(element).collect(), slopes.ratio)
+    }
+
+    /// How scores at `from` depend on weights near `to`.
+    fn slopes(&self, from: &[f64], to: &[f64]) -> Slopes {
+        let (mean, ahead) = (&self.inputs.mean, self.inputs.times(to));
+        let (start, along) = (self.inputs.times(from), dot(from, &ahead));
+        Slopes::new(
+            (dot(mean, from), dot(from, &start).max(0.0)),
+            (dot(mean, to), dot(to, &ahead).max(1e-9)),
+            along,
+        )
+    }
+}
+
+/// Means over two normal laws.
+struct Slopes {
+    /// $c_v$ and $c_m$.
+    within: f64,
+    between: f64,
+    /// $E[h]$.
+    mean: f64,
+    /// What the variance of scores is to how they fall, at the weights.
+    ratio: f64,
+}
+
+impl Slopes {
+    /// For the mean and variance of $w_s \cdot x$ and of $w \cdot x$, and their covariance.
+    fn new(from: (f64, f64), to: (f64, f64), along: f64) -> Self {
+        let (count, reach) = GRID;
+        let at = |k: usize| reach * (2.0 * k as f64 / (count - 1) as f64 - 1.0);
+        let slope = along / to.1;
+        let rest = (from.1 - slope * along).max(0.0).sqrt();
+        let move_of_mean = to.0 - from.0;
+        let mut total = 0.0;
+        let (mut mean, mut square, mut product, mut steep) = (0.0, 0.0, 0.0, 0.0);
+        let (mut fall, mut variance) = (0.0, 0.0);
+        for a in (0..count).map(at) {
+            let z = to.0 + to.1.sqrt() * a;
+            let p = sigmoid(z);
+            for b in (0..count).map(at) {
+                let density = (-0.5 * (a * a + b * b)).exp();
+                let start = from.0 + slope * (z - to.0) + rest * b;
+                let q = sigmoid(start);
+                let u = trust(q);
+                let (h, off) = (u * (p - q), z - start - move_of_mean);
+                total += density;
+                mean += density * h;
+                square += density * off * off;
+                product += density * off * h;
+                steep += density * u * p * (1.0 - p);
+            }
+            let (density, u) = ((-0.5 * a * a).exp(), trust(p));
+            fall += density * u * p * (1.0 - p);
+            variance += density * u * u * p * (1.0 - p);
+        }
+        let between = 4.0 * steep / total;
+        let within = if square > 1e-6 * total { 4.0 * product / square } else { between };
+        Self { within, between, mean: mean / total, ratio: variance / fall }
+    }
+}
+
+/// $F(F + H)^{-1}H$ as $HMFMH + FMHMF$ with $M = (F + H)^{-1}$: no rounding makes that negative.
+fn parallel(f: &[f64], h: &[f64], n: usize) -> Option<Vec<f64>> {
+    let sum: Vec<f64> = f.iter().zip(h).map(|(a, b)| a + b).collect();
+    let inverse = matrix::symmetric_inverse(&sum, n)?;
+    let one = matrix::sandwich(&matrix::multiply(h, &inverse, n), f, n);
+    let other = matrix::sandwich(&matrix::multiply(f, &inverse, n), h, n);
+    Some(one.iter().zip(&other).map(|(a, b)| a + b).collect())
+}
+
+/// The symmetric part of a matrix, with the precision of the prior on its diagonal.
+fn with_prior(known: &[f64], precision: f64, n: usize) -> Vec<f64> {
+    let element = |k: usize| {
+        let (i, j) = (k / n, k % n);
+        0.5 * (known[k] + known[j * n + i]) + if i == j { precision } else { 0.0 }
+    };
+    (0..n * n).map(element).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Stein's lemma: the slope of the regression of a function of a normal number on it is the mean of its derivative.
+    #[test]
+    fn slopes_are_those_of_steins_lemma() {
+        let (mean, variance) = (-0.7, 2.3f64);
+        let slopes = Slopes::new((0.0, 0.0), (mean, variance), 0.0);
+        let (mut total, mut level, mut steep) = (0.0, 0.0, 0.0);
+        for k in -4000..=4000 {
+            let z = f64::from(k) * 2e-3;
+            let (density, p) = ((-0.5 * z * z).exp(), sigmoid(mean + variance.sqrt() * z));
+            total += density;
+            level += density * (p - 0.5);
+            steep += density * p * (1.0 - p);
+        }
+        assert!((slopes.mean - level / total).abs() < 1e-4, "{} {}", slopes.mean, level / total);
+        let expected = 4.0 * steep / total;
+        assert!((slopes.between - expected).abs() < 1e-3 && (slopes.within - expected).abs() < 1e-3);
+    }
+
+    /// A score at the weights themselves has mean 0 and one slope; without an effect of inputs, that of weights 0.
+    #[test]
+    fn scores_at_the_weights_vanish() {
+        let slopes = Slopes::new((0.4, 1.7), (0.4, 1.7), 1.7);
+        assert!(slopes.mean.abs() < 1e-12 && (slopes.within - slopes.between).abs() < 1e-12);
+        let flat = Slopes::new((0.0, 0.0), (0.0, 1e-9), 0.0);
+        assert!((flat.within - 1.0).abs() < 1e-4 && (flat.ratio - 1.0).abs() < 1e-4);
+    }
+
+    /// For matrices that commute, numbers: 1/(1/2 + 1/3) = 6/5.
+    #[test]
+    fn information_in_a_row_adds_up_as_resistors_do_in_parallel() {
+        let known = parallel(&[2.0, 0.0, 0.0, 4.0], &[3.0, 0.0, 0.0, 4.0], 2).expect("positive");
+        assert!((known[0] - 1.2).abs() < 1e-14 && (known[3] - 2.0).abs() < 1e-14 && known[1] == 0.0);
+    }
+}
