@@ -53,7 +53,7 @@ pub struct Outcome {
     pub epsilon: Option<f64>,
     /// The split.
     pub run: u64,
-    /// The area under the curve.
+    /// The area under the curve of mean scores, by which the paper ranks records.
     pub auc: f64,
     /// The mean log-likelihood of a test record.
     pub log_likelihood: f64,
@@ -124,18 +124,18 @@ impl Method {
         let budget = asked.unwrap_or(1.0);
         let privacy = Privacy::new(budget, delta, Adjacency::ReplaceOne)?;
         let score =
-            |predict: &dyn Fn(&[f64]) -> f64, epsilon| tested(self, asked, epsilon, run, split, predict);
+            |predict: &dyn Fn(&[f64]) -> [f64; 2], epsilon| tested(self, asked, epsilon, run, split, predict);
         match self {
             Self::Scores => {
                 let plan = LogisticPlan::new(&data.columns, split.records, 1.0, Some(&privacy))?;
                 let epsilon = plan.price(delta)?.epsilon.upper;
                 let fit = plan.fit(records()?, source, Some(&privacy), Box::new(Unlimited))?.0;
-                Ok(score(&|x| fit.positive(x), Some(epsilon)))
+                Ok(score(&|x| [fit.predict(x).mean, fit.positive(x)], Some(epsilon)))
             }
             Self::OpenScores => {
                 let plan = LogisticPlan::new(&data.columns, split.records, 1.0, None)?;
                 let fit = plan.fit_openly(records()?, source)?;
-                Ok(score(&|x| fit.positive(x), None))
+                Ok(score(&|x| [fit.predict(x).mean, fit.positive(x)], None))
             }
             Self::Dpvi => {
                 let settings = Dpvi::default();
@@ -150,7 +150,7 @@ impl Method {
                     Box::new(Unlimited),
                 )?;
                 let epsilon = receipt.guarantee.cost().map(|cost| cost.epsilon.upper);
-                Ok(score(&|x| probability(&moments, x), epsilon))
+                Ok(score(&|x| prediction(&moments, x), epsilon))
             }
             Self::Objective | Self::ObjectivePure => {
                 let delta = if self == Self::Objective { delta } else { 0.0 };
@@ -158,11 +158,11 @@ impl Method {
                 let mean = method.fit(&split.train, inputs, run)?;
                 let covariance = vec![0.0; mean.len() * mean.len()];
                 let moments = Moments { mean, covariance };
-                Ok(score(&|x| probability(&moments, x), asked))
+                Ok(score(&|x| prediction(&moments, x), asked))
             }
             Self::Vips | Self::VipsStrong | Self::VipsPrinted | Self::OpenVb => {
                 let (moments, epsilon) = self.vips(split, inputs, radius, asked, &privacy)?;
-                Ok(score(&|x| probability(&moments, x), epsilon))
+                Ok(score(&|x| prediction(&moments, x), epsilon))
             }
         }
     }
@@ -232,11 +232,11 @@ impl FromStr for Method {
     }
 }
 
-/// The probability of class 1 under Gaussian weights: the logistic function of the mean score, drawn towards 1/2 by its variance.
+/// The mean score, and the probability of class 1 under Gaussian weights: the logistic function of the mean score, drawn towards 1/2 by its variance.
 ///
 /// # Citation
 /// MacKay, "The evidence framework applied to classification networks", Neural Computation 1992.
-fn probability(weights: &Moments, inputs: &[f64]) -> f64 {
+fn prediction(weights: &Moments, inputs: &[f64]) -> [f64; 2] {
     let x: Vec<f64> = inputs.iter().copied().chain([1.0]).collect();
     let dot = |a: &[f64]| a.iter().zip(&x).map(|(a, b)| a * b).sum::<f64>();
     let variance: f64 = weights
@@ -246,27 +246,30 @@ fn probability(weights: &Moments, inputs: &[f64]) -> f64 {
         .filter(|(_, x)| **x != 0.0)
         .map(|(row, x)| x * dot(row))
         .sum();
-    let score = dot(&weights.mean) / (1.0 + std::f64::consts::PI * variance / 8.0).sqrt();
-    1.0 / (1.0 + (-score).exp())
+    let score = dot(&weights.mean);
+    let drawn = score / (1.0 + std::f64::consts::PI * variance / 8.0).sqrt();
+    [score, 1.0 / (1.0 + (-drawn).exp())]
 }
 
+/// Tests what says mean scores and probabilities.
 fn tested(
     method: Method,
     asked: Option<f64>,
     epsilon: Option<f64>,
     run: u64,
     split: &Split,
-    predict: &dyn Fn(&[f64]) -> f64,
+    predict: &dyn Fn(&[f64]) -> [f64; 2],
 ) -> Outcome {
     let width = split.train.len() / split.records;
-    let (mut probabilities, mut classes, mut total) = (Vec::new(), Vec::new(), 0.0);
+    let (mut scores, mut classes, mut total) = (Vec::new(), Vec::new(), 0.0);
     for record in split.test.chunks_exact(width) {
         let (inputs, class) = record.split_at(width - 1);
-        let p = predict(inputs).clamp(1e-12, 1.0 - 1e-12);
+        let [score, p] = predict(inputs);
+        let p = p.clamp(1e-12, 1.0 - 1e-12);
         total += if class[0] > 0.0 { p } else { 1.0 - p }.ln();
-        probabilities.push(p);
+        scores.push(score);
         classes.push(class[0]);
     }
     let log_likelihood = total / classes.len() as f64;
-    Outcome { method, asked, epsilon, run, auc: auc(&probabilities, &classes), log_likelihood }
+    Outcome { method, asked, epsilon, run, auc: auc(&scores, &classes), log_likelihood }
 }
