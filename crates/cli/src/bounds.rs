@@ -93,7 +93,7 @@ impl Purchase {
     ) -> Result<Request, ModelError> {
         let asked: Arc<Mutex<Option<Request>>> = Arc::default();
         let ledger = Box::new(Asking { earlier: self.entry(), asked: Arc::clone(&asked) });
-        let none = Records::streamed(facts.records, facts.width(), Box::new(|_| ()))?;
+        let none = Records::streamed(facts.records, facts.width(), Box::new(|_, _| ()))?;
         let source = NoiseSource::from_os().map_err(WallError::from)?;
         let refused = planned.fit(none, source, Some(privacy), ledger).err();
         let asked = asked.lock().ok().and_then(|mut asked| asked.take());

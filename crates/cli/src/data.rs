@@ -4,7 +4,7 @@ use std::path::Path;
 
 use reticent::wall::Records;
 use reticent_models::{Facts, ModelError, Target};
-use reticent_tables::{Kind, ModelFileError, Rows, Scale, Schema, SchemaError, Source, TableError};
+use reticent_tables::{Kind, ModelFileError, Rows, Scale, Schema, SchemaError, Source, Stream, TableError};
 
 use crate::output::Failure;
 
@@ -43,12 +43,33 @@ pub(crate) fn without_bounds(schema: &Schema) -> Option<&str> {
 /// Numbers of encoded records that are kept in memory, 64 MB; more of them are read again for each release.
 pub(crate) const KEPT: usize = 1 << 23;
 
+/// The same for releases about samples, 1 GB: a pass for each of many would take too long.
+const AT_HAND: usize = 1 << 27;
+
+fn collect(stream: &Stream) -> Vec<f64> {
+    let mut all = Vec::new();
+    stream.pass(&mut |block| all.extend_from_slice(block));
+    all
+}
+
 /// Encoded rows as the wall wants them.
 pub(crate) fn records(rows: Rows) -> Result<Records, Failure> {
     let (count, width) = (rows.count(), rows.width());
     let records = match rows {
         Rows::Kept(table) => Records::new(table.into_values(), width),
-        Rows::Streamed(stream) => Records::streamed(count, width, Box::new(move |each| stream.pass(each))),
+        Rows::Streamed(stream) => {
+            let mut all = None;
+            let pass = move |wanted: Option<&[usize]>, each: &mut dyn FnMut(&[f64])| match wanted {
+                None => stream.pass(each),
+                Some(wanted) if count * width > AT_HAND => each(&stream.some(wanted)),
+                Some(wanted) => {
+                    let all: &Vec<f64> = all.get_or_insert_with(|| collect(&stream));
+                    let row = |row: &usize| all.get(row * width..(row + 1) * width);
+                    each(&wanted.iter().filter_map(row).flatten().copied().collect::<Vec<f64>>());
+                }
+            };
+            Records::streamed(count, width, Box::new(pass))
+        }
     };
     Ok(records.map_err(ModelError::from)?)
 }

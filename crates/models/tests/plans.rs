@@ -60,7 +60,7 @@ fn use_plan(model: &dyn Model, facts: &Facts, privacy: &Privacy, plan: &Value) -
     let Ok(planned) = model.read_plan(facts, plan) else { return 0 };
     let _ = planned.price(privacy);
     let asked = Arc::default();
-    let records = Records::streamed(RECORDS, facts.width(), Box::new(|_| ())).unwrap();
+    let records = Records::streamed(RECORDS, facts.width(), Box::new(|_, _| ())).unwrap();
     let ledger = Box::new(Refusing(Arc::clone(&asked)));
     let fitted = planned.fit(records, NoiseSource::from_os().unwrap(), Some(privacy), ledger);
     assert!(fitted.is_err_and(|error| !error.to_string().is_empty()), "it was refused");

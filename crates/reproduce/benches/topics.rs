@@ -9,7 +9,7 @@
 use reticent::budget::Unlimited;
 use reticent::engine::vb::StepSize;
 use reticent::model::topics::{Layout, TopicModel, TopicPosterior, TopicsPlan};
-use reticent::wall::{NoiseSource, Records};
+use reticent::wall::NoiseSource;
 use reticent_reproduce::vips::Corpus;
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -68,7 +68,7 @@ fn fit(model: &TopicModel, corpus: &Corpus, seed: u64) -> Result<TopicPosterior,
 
 fn run(plan: &TopicsPlan, corpus: &Corpus) -> Result<TopicPosterior, Box<dyn Error>> {
     let layout = plan.model.layout;
-    let records = Records::new(corpus.rows(DOCUMENTS, layout), layout.width(plan.model.words))?;
+    let records = corpus.stream(DOCUMENTS, layout)?;
     Ok(plan.fit(records, NoiseSource::from_os()?, None, Box::new(Unlimited))?.0)
 }
 

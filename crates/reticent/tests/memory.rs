@@ -63,7 +63,8 @@ fn kept(rows: usize) -> Records {
 /// A thousand rows at a time.
 fn streamed(rows: usize) -> Records {
     let block = vec![0.1; 1000];
-    let pass = move |each: &mut dyn FnMut(&[f64])| (0..rows / 1000).for_each(|_| each(&block));
+    let pass =
+        move |_: Option<&[usize]>, each: &mut dyn FnMut(&[f64])| (0..rows / 1000).for_each(|_| each(&block));
     Records::streamed(rows, 1, Box::new(pass)).unwrap()
 }
 

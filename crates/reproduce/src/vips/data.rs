@@ -60,31 +60,22 @@ impl Corpus {
         Ok(Self { words, documents: documents.into() })
     }
 
-    /// The rows of the first documents.
-    #[must_use]
-    pub fn rows(&self, documents: usize, layout: Layout) -> Vec<f64> {
-        let width = layout.width(self.words.len());
-        let mut rows = vec![0.0; documents * width];
-        for (row, document) in rows.chunks_exact_mut(width).zip(&*self.documents) {
-            layout.write(document, self.words.len(), row);
-        }
-        rows
-    }
-
-    /// The same rows, some at a time: there are never more of them in memory than a block.
+    /// The rows of the first documents, some at a time: there are never more of them in memory than a block.
     ///
     /// # Errors
     /// None that can be met.
     pub fn stream(&self, documents: usize, layout: Layout) -> Result<Records, WallError> {
         let (words, width) = (self.words.len(), layout.width(self.words.len()));
         let corpus = Arc::clone(&self.documents);
-        let pass = move |each: &mut dyn FnMut(&[f64])| {
+        let pass = move |wanted: Option<&[usize]>, each: &mut dyn FnMut(&[f64])| {
+            let count = wanted.map_or(documents.min(corpus.len()), <[usize]>::len);
             let mut rows = Vec::new();
-            for block in corpus[..documents.min(corpus.len())].chunks(BLOCK) {
+            for first in (0..count).step_by(BLOCK) {
+                let block = first..count.min(first + BLOCK);
                 rows.clear();
                 rows.resize(block.len() * width, 0.0);
-                for (row, document) in rows.chunks_exact_mut(width).zip(block) {
-                    layout.write(document, words, row);
+                for (row, k) in rows.chunks_exact_mut(width).zip(block) {
+                    layout.write(&corpus[wanted.map_or(k, |wanted| wanted[k])], words, row);
                 }
                 each(&rows);
             }

@@ -6,7 +6,7 @@ use crate::table::{Cell, Table, digits};
 use reticent::budget::{Adjacency, Privacy, Unlimited};
 use reticent::engine::vb::{Composition, StepSize};
 use reticent::model::topics::{Cells, Layout, TopicModel, TopicPosterior, TopicsPlan};
-use reticent::wall::{NoiseSource, Records};
+use reticent::wall::NoiseSource;
 use reticent_accounting::{Event, Method as Accountant, Sampling, account};
 use serde::Serialize;
 
@@ -169,11 +169,7 @@ impl Experiment {
     pub fn fit(&self, method: Method, corpus: &Corpus) -> Result<Outcome, VipsError> {
         let documents = self.training(corpus)?;
         let (plan, epsilon_as_printed) = self.plan(method, documents, corpus.words.len())?;
-        // Batches need rows that can be found; passes over all documents do not.
-        let records = match plan.batch {
-            Some(_) => Records::new(corpus.rows(documents, plan.model.layout), SLOTS)?,
-            None => corpus.stream(documents, plan.model.layout)?,
-        };
+        let records = corpus.stream(documents, plan.model.layout)?;
         let source = NoiseSource::from_os().map_err(reticent::wall::WallError::from)?;
         let cost = match method {
             Method::NonPrivate | Method::NonPrivateTenPasses => None,
@@ -300,6 +296,7 @@ fn cosine(a: &[f64], b: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use reticent::wall::Records;
 
     /// Two halves of a vocabulary of twenty words, of which a document uses one.
     fn corpus() -> Corpus {
@@ -319,7 +316,11 @@ mod tests {
         let fit = |records: Records| {
             plan.fit(records, NoiseSource::from_os().unwrap(), None, Box::new(Unlimited)).unwrap().0
         };
-        let rows = Records::new(corpus.rows(3000, model.layout), 15).unwrap();
+        let mut rows = vec![0.0; 3000 * 15];
+        for (row, document) in rows.chunks_exact_mut(15).zip(&*corpus.documents) {
+            model.layout.write(document, 20, row);
+        }
+        let rows = Records::new(rows, 15).unwrap();
         assert_eq!(fit(rows), fit(corpus.stream(3000, model.layout).unwrap()));
     }
 

@@ -149,9 +149,6 @@ impl Wall {
             values = recalled;
         } else {
             let batch = sampler.choose(entry.made - 1, self.records.rows, &mut self.source, sample)?;
-            if batch.is_some() {
-                self.records.keep();
-            }
             if open {
                 sum::plain(&mut self.records, batch, query, &mut values);
             } else {

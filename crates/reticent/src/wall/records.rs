@@ -1,9 +1,12 @@
 //! The private rows.
 
 use super::WallError;
+use super::sampler::Batch;
+use rayon::prelude::*;
 
-/// Hands all rows to its argument, some at a time, from the first to the last; and again whenever it is called.
-pub type Pass = dyn FnMut(&mut dyn FnMut(&[f64])) + Send;
+/// Hands rows to its second argument, some at a time, from the first to the last: all of them, or those that are asked for, which are given in that
+/// order. And again whenever it is called.
+pub type Pass = dyn FnMut(Option<&[usize]>, &mut dyn FnMut(&[f64])) + Send;
 
 /// The private records, row by row: what the wall is built around.
 ///
@@ -26,19 +29,20 @@ impl Records {
         if width == 0 || !values.len().is_multiple_of(width) {
             return Err(WallError::Shape { width });
         }
-        if !values.iter().all(|value| value.is_finite()) {
+        if !values.par_chunks(1 << 15).all(|some| some.iter().fold(true, |so_far, x| so_far & x.is_finite()))
+        {
             return Err(WallError::NotFinite);
         }
         Ok(Self { rows: values.len() / width, values, width, pass: None })
     }
 
-    /// So many rows of `width` values that are too many to keep: each release about all of them is a pass. They are kept
-    /// all the same once a release is about a sample.
+    /// So many rows of `width` values that are too many to keep: each release is a pass over all of them, or over those of its sample.
     ///
     /// # Privacy
     /// Every pass must give the same rows, each a function of one record, and fail for no reason in them: what was read
     /// when they were counted can be read. What a pass lacks is taken to be zeros and what it has beyond that
-    /// is left out, so the number of rows is the same in each. Attacked by `a_stream_has_as_many_rows_as_it_says`.
+    /// is left out, so the number of rows is that of all or of the sample. Which those are must stay with the pass. Attacked by
+    /// `a_stream_has_as_many_rows_as_it_says` and `sums_do_not_depend_on_blocks`.
     ///
     /// # Errors
     /// [`WallError::Shape`] if rows have no values.
@@ -49,25 +53,18 @@ impl Records {
         Ok(Self { values: Vec::new(), width, rows, pass: Some(pass) })
     }
 
-    /// Calls `each` with whole rows until it has had all.
-    pub(super) fn blocks(&mut self, mut each: impl FnMut(&[f64])) {
-        let Some(pass) = &mut self.pass else { return each(&self.values) };
-        let (width, mut left) = (self.width, self.rows);
-        pass(&mut |values| {
+    /// Calls `each` with whole rows, and which of these the batch is, until it has had all of the batch.
+    pub(super) fn blocks(&mut self, batch: Batch<'_>, mut each: impl FnMut(&[f64], Batch<'_>)) {
+        let Some(pass) = &mut self.pass else { return each(&self.values, batch) };
+        let mut sorted = batch.map(<[usize]>::to_vec);
+        sorted.iter_mut().for_each(|rows| rows.sort_unstable());
+        let (width, mut left) = (self.width, batch.map_or(self.rows, <[usize]>::len));
+        pass(sorted.as_deref(), &mut |values| {
             let rows = left.min(values.len() / width);
             left -= rows;
-            each(&values[..rows * width]);
+            each(&values[..rows * width], None);
         });
         let zeros = vec![0.0; width];
-        (0..left).for_each(|_| each(&zeros));
-    }
-
-    /// All rows at once.
-    pub(super) fn keep(&mut self) {
-        let mut values = std::mem::take(&mut self.values);
-        if self.pass.is_some() {
-            self.blocks(|block| values.extend_from_slice(block));
-        }
-        (self.values, self.pass) = (values, None);
+        (0..left).for_each(|_| each(&zeros, None));
     }
 }

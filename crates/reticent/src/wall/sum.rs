@@ -104,7 +104,7 @@ pub(super) fn exact(
 ) {
     let (width, wide) = (scratch.sum.len(), records.width);
     let size = if lattice.is_ball() { query.block().clamp(1, width) } else { width };
-    records.blocks(|values| {
+    records.blocks(batch, |values, batch| {
         let rows = batch.map_or(values.len() / wide, <[usize]>::len);
         let row = |i: usize| &values[wide * batch.map_or(i, |rows| rows[i])..][..wide];
         if rows * width < PARALLEL || rayon::current_num_threads() == 1 {
@@ -127,7 +127,7 @@ pub(super) fn exact(
 /// Puts the sum of the contributions of a batch, added one after the other, into `sum`, which holds zeros. Not private.
 pub(super) fn plain(records: &mut Records, batch: Batch<'_>, query: &impl Query, sum: &mut [f64]) {
     let (mut scratch, size, wide) = (Scratch::default(), query.block().clamp(1, sum.len()), records.width);
-    records.blocks(|values| {
+    records.blocks(batch, |values, batch| {
         for i in 0..batch.map_or(values.len() / wide, <[usize]>::len) {
             let row = &values[wide * batch.map_or(i, |rows| rows[i])..][..wide];
             scratch.contribute(row, query, size, sum.len());

@@ -2,7 +2,6 @@
 fn main() {
     let mut records = reticent::wall::Records::new(vec![1.0], 1).unwrap();
     let _values = &records.values;
-    records.blocks(|_| ());
-    records.keep();
+    records.blocks(None, |_, _| ());
     let _count = records.rows;
 }

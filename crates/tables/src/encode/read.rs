@@ -185,6 +185,22 @@ impl Stream {
         });
     }
 
+    /// These rows, given in the order of the file, one after the other. Those that are missing are left out.
+    ///
+    /// # Privacy
+    /// It does not fail, as a [pass](Self::pass) does not.
+    #[must_use]
+    pub fn some(&self, wanted: &[usize]) -> Vec<f64> {
+        let (width, mut first, mut left, mut values) = (self.encoder.width(), 0, wanted, Vec::new());
+        self.pass(&mut |block| {
+            let end = first + block.len() / width;
+            let (here, after) = left.split_at(left.partition_point(|row| *row < end));
+            here.iter().for_each(|row| values.extend_from_slice(&block[(row - first) * width..][..width]));
+            (first, left) = (end, after);
+        });
+        values
+    }
+
     /// Reads until all is read, or nobody wants more.
     fn send(&self, sender: &SyncSender<Vec<f64>>) {
         let mut chunks = Batches::new(&self.encoder, &self.source).chunks;

@@ -346,7 +346,7 @@ fn a_streamed_fit_is_the_same() {
         })
         .collect();
     let rows = values.clone();
-    let pass = move |each: &mut dyn FnMut(&[f64])| rows.chunks(3 * 77).for_each(each);
+    let pass = move |_: Option<&[usize]>, each: &mut dyn FnMut(&[f64])| rows.chunks(3 * 77).for_each(each);
     let streamed = Records::streamed(records, 3, Box::new(pass)).unwrap();
     let plan = RegressionPlan::new(2, records, &privacy).unwrap();
     let fit = |records| {
