@@ -33,7 +33,7 @@ const GRID: (usize, f64) = (41, 4.0);
 const ROUNDS: usize = 2;
 const LAST_ROUNDS: usize = 4;
 /// The standard deviation of $w \cdot x$ is at most this many times as large as where scores were released, or as this.
-const FARTHER: f64 = 1.5;
+const FARTHER: f64 = 1.25;
 /// The least noise of a score over the variance of records.
 const LEAST_NOISE: f64 = 1e-4;
 
