@@ -123,8 +123,9 @@ impl LogisticPlan {
     ) -> Result<Self, LogisticError> {
         let kind = match 1 + columns.iter().sum::<usize>() {
             ..=FEW => Kind::Matrix,
-            ..=MANY if columns.len() > 1 => Kind::Pooled,
-            // One column has nothing to be independent of.
+            // One column has no products.
+            ..=MANY if columns.len() == 1 => Kind::Matrix,
+            ..=MANY => Kind::Pooled,
             _ => Kind::Columns,
         };
         Self::with(columns, records, prior_variance, privacy, kind)
@@ -195,7 +196,7 @@ impl LogisticPlan {
         }
         if kind == Kind::Pooled {
             why.push(format!(
-                "with {size} weights, scores of records are taken to have a normal law, so that all that was released is pooled"
+                "with {size} weights, scores of records are taken to have a normal law, so that all that was released is pooled: intervals are approximate"
             ));
         }
         if kind == Kind::Columns {

@@ -392,6 +392,8 @@ fn without_noise_pooled_scores_are_solved() {
     let (values, _) = simulate_dependent(5000, &columns, 4, 0.5);
     let plan = LogisticPlan::new(&columns, 5000, 1.0, None).unwrap();
     assert_eq!(plan.sums().len(), 3);
+    // One column has no products with others: two rounds of a matrix and steps.
+    assert_eq!(LogisticPlan::new(&[40], 5000, 1.0, None).unwrap().sums().len(), 4);
     let records = Records::new(values.clone(), plan.size()).unwrap();
     let posterior = plan.fit_openly(records, NoiseSource::insecure_from_seed(1)).unwrap();
     let mean = &posterior.moments.mean;
