@@ -121,12 +121,14 @@ impl LogisticPlan {
         prior_variance: f64,
         privacy: Option<&Privacy>,
     ) -> Result<Self, LogisticError> {
-        let kind = match 1 + columns.iter().sum::<usize>() {
-            ..=FEW => Kind::Matrix,
-            // One column has no products.
-            ..=MANY if columns.len() == 1 => Kind::Matrix,
-            ..=MANY => Kind::Pooled,
-            _ => Kind::Columns,
+        let size = 1 + columns.iter().sum::<usize>();
+        // One column has no products.
+        let kind = if size > MANY {
+            Kind::Columns
+        } else if size > FEW && columns.len() > 1 {
+            Kind::Pooled
+        } else {
+            Kind::Matrix
         };
         Self::with(columns, records, prior_variance, privacy, kind)
     }
