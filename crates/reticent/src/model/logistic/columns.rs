@@ -63,11 +63,6 @@ pub(super) fn numbers(columns: &[usize]) -> impl Iterator<Item = usize> + '_ {
     firsts.filter(|(_, levels)| *levels == 1).map(|(first, _)| first)
 }
 
-/// How many columns have levels.
-pub(super) fn level_columns(columns: &[usize]) -> usize {
-    columns.iter().filter(|levels| **levels > 1).count()
-}
-
 /// What was released about scores at some weights.
 pub(super) struct Seen {
     pub(super) weights: Vec<f64>,
@@ -138,6 +133,12 @@ impl Independent {
         let seen = Seen { weights: vec![0.0; size], score, noise };
         let found = Self { columns: columns.to_vec(), scale: 0.25 * total, mean, variance, mean_noise };
         (found, seen, moved)
+    }
+
+    /// The variance of the error of the mean of a number.
+    pub(super) fn number_noise(&self) -> f64 {
+        let (noise, usual) = (2.0 * self.mean_noise, USUAL_MEAN.1);
+        noise * usual / (noise + usual)
     }
 
     /// $C$.
@@ -267,7 +268,7 @@ pub(super) fn agree(score: &mut [f64], columns: &[usize]) {
 }
 
 /// What a noisy number is, given what is usual: a mean and a variance.
-fn supposed(found: f64, noise: f64, (usual, variance): (f64, f64)) -> f64 {
+pub(super) fn supposed(found: f64, noise: f64, (usual, variance): (f64, f64)) -> f64 {
     usual + (found - usual) * variance / (variance + noise)
 }
 

@@ -38,8 +38,10 @@
 
 mod columns;
 mod curvature;
+mod frame;
 mod plan;
 mod pooled;
+mod precision;
 mod products;
 mod response;
 mod scores;

@@ -5,7 +5,7 @@ use super::curvature::{Curvature, variance_ratio};
 use super::pooled::pool;
 use super::products::Products;
 use super::response::{Leg, Path, posterior};
-use super::scores::{Curvatures, Scores};
+use super::scores::{CentredScores, Curvatures, Scores};
 use super::wander::wander;
 use crate::budget::{Adjacency, Cost, Ledger, Privacy, Unlimited};
 use crate::engine::exact_delta;
@@ -238,14 +238,18 @@ impl LogisticPlan {
             });
             let curvature = round.curvature_noise.map(|noise| {
                 let (what, width, geometry) = if by_class.is_some() {
-                    ("products of inputs", Products::width(columns), Products::geometry(radius, columns))
+                    ("products of centred inputs", Products::width(columns), Products::geometry())
                 } else {
                     ("curvature of weighted scores", Curvatures::width(size), Curvatures::geometry(radius))
                 };
                 sums(what, k, width, geometry, noise, 1)
             });
-            let scores =
-                sums("weighted scores", k, size, Scores::geometry(radius), round.score_noise, round.steps);
+            let (what, geometry) = if by_class.is_some() && curvature.is_some() {
+                ("weighted scores of centred inputs", CentredScores::geometry())
+            } else {
+                ("weighted scores", Scores::geometry(radius))
+            };
+            let scores = sums(what, k, size, geometry, round.score_noise, round.steps);
             by_class.into_iter().chain(curvature).chain([scores])
         });
         all.collect()

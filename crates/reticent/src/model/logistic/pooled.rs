@@ -1,25 +1,29 @@
 //! A private fit that pools what scores at several weights say.
 //!
-//! A score $g_s$ was released at weights $w_s$. If $w \cdot x$ and $w_s \cdot x$ have a normal law over records, with means and covariances that
-//! follow from the mean $m$ and the covariance $C$ of inputs, then by Stein's lemma the mean of $g_s$ at weights $w$ is
+//! All of it is about [centred](super::frame) inputs $z$: their means are 0 but for the bias, which is 1. A score $g_s$ was released at weights $w_s$.
+//! If $w \cdot z$ and $w_s \cdot z$ have a normal law over records, with means and covariances that follow from the weights of the bias and from
+//! the covariance $C$ of inputs, then by Stein's lemma the mean of $g_s$ at weights $w$ is
 //!
-//! $$4s\,E[h]\,m + s\,c_v C(w - w_s), \qquad h = u(w_s \cdot x)\left(\sigma(w \cdot x) - \sigma(w_s \cdot x)\right), \quad s = \tfrac14\sum v,$$
+//! $$4s\,E[h]\,e + s\,c_v C(w - w_s), \qquad h = u(w_s \cdot z)\left(\sigma(w \cdot z) - \sigma(w_s \cdot z)\right), \quad s = \tfrac14\sum v,$$
 //!
-//! where $c_v$ is 4 times the slope of the regression of $h$ on $(w - w_s) \cdot x$. With $c_m$, 4 times the mean slope of $h$ in $w \cdot x$, it
-//! moves by $J_s = s(c_vC + c_mmm^T)$ times a move of $w$. So all scores speak about $w$, not only those near the end: that at $w_s = 0$, which sums by class say, even the
-//! loudest, as slopes are steepest there. A score far off depends on the law the most: it counts as if it had noise of a share [`DOUBT`] of its length.
+//! where $c_v$ is 4 times the slope of the regression of $h$ on $(w - w_s) \cdot z$ and $e$ is 1 for the bias and 0 otherwise. With $c_m$, 4 times the mean
+//! slope of $h$ in $w \cdot z$, it moves by $J_s = s(c_vC + c_mee^T)$ times a move of $w$. So all scores speak about $w$, not only those near the
+//! end: that at $w_s = 0$, which sums by class say, even the loudest, as slopes are steepest there. A score far off depends on the law the most:
+//! it counts as if it had noise of a share [`DOUBT`] of its length. That means of inputs are not quite 0 is noise as well.
 //!
 //! The weights $\hat w$ at which scores vanish have information $H = \sum_s J_s^2/\tau_s^2$ from the scores, and they are those of the population but for
-//! information $F = J/\varrho$ of the records. Both together leave $F(F + H)^{-1}H$, to which the prior adds $\alpha$.
+//! information $F = J/\varrho$ of the records. Both together leave $F(F + H)^{-1}H$, to which the prior adds the [precisions](super::precision) of columns.
 //!
 //! # Citation
 //! Brillinger, "A generalized linear model with Gaussian regressor variables", 1983, has the slope of regressions on normal inputs.
 
-use super::columns::{ClassSums, Independent, Seen, agree};
+use super::columns::{ClassSums, Independent, Seen};
+use super::frame::{Frame, balance};
+use super::precision::Precisions;
 use super::products::{Inputs, Products};
-use super::scores::{Scores, sigmoid, trust};
+use super::scores::{CentredScores, sigmoid, trust};
 use super::{LogisticError, LogisticPlan, dot};
-use crate::family::{Gamma, Moments};
+use crate::family::Moments;
 use crate::matrix;
 use crate::wall::{SumId, Wall};
 
@@ -43,37 +47,39 @@ pub(super) fn pool(
     wall: &mut Wall,
     ids: &[SumId],
 ) -> Result<([Moments; 2], u64), LogisticError> {
-    let (columns, radius) = (&plan.columns, plan.radius);
-    let released = wall.sum(ids[0], &ClassSums { columns, radius })?;
-    let (independent, first, mut moved) = Independent::read(&released, columns, plan.records);
-    let released = wall.sum(ids[1], &Products { columns, radius })?;
-    let (inputs, raised) = Inputs::read(&independent, &released, columns);
+    let (columns, records) = (&plan.columns, plan.records);
+    let released = wall.sum(ids[0], &ClassSums { columns, radius: plan.radius })?;
+    let (known, mut first, mut moved) = Independent::read(&released, columns, records);
+    let frame = Frame::new(&known);
+    let released = wall.sum(ids[1], &Products { columns, frame: &frame })?;
+    let (inputs, raised) = Inputs::read(&known, &frame, &released, columns, records);
     moved += u64::from(raised);
-    let mut pooled = Pooled::new(inputs, plan.prior, first);
+    // The score at weights 0, of centred inputs and records that count as later ones do.
+    let by = inputs.scale / known.scale;
+    first.score = known.centred(&first.score).iter().map(|g| by * g).collect();
+    first.noise.iter_mut().for_each(|noise| *noise *= by * by);
+    let mut pooled = Pooled::new(inputs, columns, (plan.prior.shape - 1.0) / plan.prior.rate, first);
     for _ in 0..plan.rounds[0].steps {
         pooled.settle(ROUNDS).ok_or(LogisticError::NoDensity)?;
         let weights = pooled.weights.clone();
-        let released = wall.sum(ids[2], &Scores { weights: &weights, radius })?;
-        let (mut score, noise) = (released.values, released.noise_sd[0].powi(2));
-        agree(&mut score, columns);
-        let noise = vec![noise; score.len()];
+        let released = wall.sum(ids[2], &CentredScores { weights: &weights, frame: &frame })?;
+        let mut score: Vec<f64> = released.values.iter().map(|g| frame.radius * g).collect();
+        balance(&mut score, columns);
+        let noise = vec![(frame.radius * released.noise_sd[0]).powi(2); score.len()];
         pooled.seen.push(Seen { weights, score, noise });
     }
     pooled.settle(LAST_ROUNDS).ok_or(LogisticError::NoDensity)?;
     let moments = pooled.posterior().ok_or(LogisticError::NoDensity)?;
-    Ok((moments, moved))
+    Ok((moments.map(|moments| frame.undo(&moments)), moved))
 }
 
 struct Pooled {
     inputs: Inputs,
-    prior: Gamma,
+    precisions: Precisions,
     seen: Vec<Seen>,
     weights: Vec<f64>,
-    /// $\alpha$.
-    precision: f64,
-    /// $C^2$ and $Cm$.
+    /// $C^2$.
     square: Vec<f64>,
-    along: Vec<f64>,
 }
 
 /// What all scores say about the weights at which they vanish.
@@ -86,12 +92,11 @@ struct Evidence {
 }
 
 impl Pooled {
-    fn new(inputs: Inputs, prior: Gamma, first: Seen) -> Self {
+    fn new(inputs: Inputs, columns: &[usize], precision: f64, first: Seen) -> Self {
         let square = matrix::multiply(&inputs.covariance, &inputs.covariance, inputs.size);
-        let along = inputs.times(&inputs.mean);
-        let precision = (prior.shape - 1.0) / prior.rate;
         let weights = vec![0.0; inputs.size];
-        Self { inputs, prior, seen: vec![first], weights, precision, square, along }
+        let precisions = Precisions::new(columns, precision);
+        Self { inputs, precisions, seen: vec![first], weights, square }
     }
 
     /// Finds the weights given all scores so far; `None` if numbers have got out of hand.
@@ -103,16 +108,14 @@ impl Pooled {
             let records: Vec<f64> = local.iter().map(|x| x / ratio).collect();
             let sum: Vec<f64> = records.iter().zip(&evidence.information).map(|(a, b)| a + b).collect();
             let gain = matrix::multiply(&records, &matrix::symmetric_inverse(&sum, n)?, n);
-            let known = matrix::multiply(&gain, &evidence.information, n);
-            let covariance = matrix::symmetric_inverse(&with_prior(&known, self.precision, n), n)?;
+            let known = symmetric(&matrix::multiply(&gain, &evidence.information, n), n);
+            let covariance = matrix::symmetric_inverse(&self.precisions.added_to(&known, n), n)?;
             let mut natural = vec![0.0; n];
             matrix::times(&gain, n, &evidence.natural, &mut natural);
             matrix::times(&covariance, n, &natural, &mut self.weights);
             self.stay_near();
-            let trace: f64 = (0..n).map(|k| covariance[k * (n + 1)]).sum();
-            let square = dot(&self.weights, &self.weights) + trace;
-            self.precision = (self.prior.shape - 1.0 + 0.5 * n as f64) / (self.prior.rate + 0.5 * square);
-            if !square.is_finite() {
+            self.precisions.climb(&known, &natural)?;
+            if !self.weights.iter().all(|w| w.is_finite()) {
                 return None;
             }
         }
@@ -137,7 +140,8 @@ impl Pooled {
         let slope = self.slopes(&self.weights, &self.weights).within;
         let gap: Vec<f64> = self.weights.iter().zip(&evidence.centre).map(|(a, b)| (a - b).powi(2)).collect();
         let records: Vec<f64> = local.iter().map(|x| x / ratio).collect();
-        let naive = matrix::symmetric_inverse(&with_prior(&records, self.precision, n), n)?;
+        let naive = matrix::symmetric_inverse(&self.precisions.added_to(&records, n), n)?;
+        let cautious = self.precisions.cautious();
         let mut covariance = naive.clone();
         for _ in 0..LAST_ROUNDS {
             // An error of C makes one of J times what the weights are off from where scores were released: F is less by that.
@@ -147,8 +151,8 @@ impl Pooled {
                 spread[k * (n + 1)] += (slope * s).powi(2) * dot(doubt, &off) + 1e-9 * s;
             }
             let records = matrix::sandwich(&local, &matrix::symmetric_inverse(&spread, n)?, n);
-            let known = parallel(&records, &evidence.information, n)?;
-            covariance = matrix::symmetric_inverse(&with_prior(&known, self.precision, n), n)?;
+            let known = symmetric(&parallel(&records, &evidence.information, n)?, n);
+            covariance = matrix::symmetric_inverse(&cautious.added_to(&known, n), n)?;
         }
         for (row, a) in covariance.chunks_exact_mut(n).zip(&self.weights) {
             row.iter_mut().zip(&self.weights).for_each(|(x, b)| *x += LENGTH_DOUBT * LENGTH_DOUBT * a * b);
@@ -160,9 +164,10 @@ impl Pooled {
     }
 
     fn evidence(&self) -> Evidence {
-        let (n, s, mean) = (self.inputs.size, self.inputs.scale, &self.inputs.mean);
-        // Sums of the coefficients of C^2, of Cmm^T and its transpose, and of mm^T.
-        let mut sums = [0.0; 3];
+        let (n, s) = (self.inputs.size, self.inputs.scale);
+        let bias = n - 1;
+        // What C^2, and the square of the bias, are multiplied with.
+        let (mut within_all, mut between_all) = (0.0, 0.0);
         let (mut natural, mut centre) = (vec![0.0; n], vec![0.0; n]);
         let least =
             LEAST_NOISE * s * (0..n).map(|k| self.inputs.covariance[k * (n + 1)]).sum::<f64>() / n as f64;
@@ -171,51 +176,47 @@ impl Pooled {
             let (within, between) = (s * slopes.within, s * slopes.between);
             let gap: Vec<f64> = self.weights.iter().zip(&seen.weights).map(|(a, b)| a - b).collect();
             let fallen: Vec<f64> = self.inputs.times(&gap).iter().map(|x| within * x).collect();
-            let noise = seen.mean_noise() + DOUBT * DOUBT * dot(&fallen, &fallen) / n as f64 + least;
+            let noise = seen.mean_noise()
+                + (4.0 * s * slopes.mean).powi(2) * self.inputs.mean_doubt
+                + DOUBT * DOUBT * dot(&fallen, &fallen) / n as f64
+                + least;
             let by = 1.0 / noise;
             // The score less its mean at the weights so far, and what J makes of those.
             let ahead = self.inputs.times(&self.weights);
-            let bias = between * dot(mean, &self.weights) - 4.0 * s * slopes.mean;
-            let says: Vec<f64> =
-                (0..n).map(|k| seen.score[k] - fallen[k] + within * ahead[k] + bias * mean[k]).collect();
+            let mut says: Vec<f64> = (0..n).map(|k| seen.score[k] - fallen[k] + within * ahead[k]).collect();
+            says[bias] += between * self.weights[bias] - 4.0 * s * slopes.mean;
             let turned = self.inputs.times(&says);
-            let level = between * dot(mean, &says);
             for k in 0..n {
-                natural[k] += by * (within * turned[k] + level * mean[k]);
+                natural[k] += by * within * turned[k];
                 centre[k] += by * slopes.within.powi(2) * seen.weights[k];
             }
-            sums[0] += by * within * within;
-            sums[1] += by * within * between;
-            sums[2] += by * between * between;
+            natural[bias] += by * between * says[bias];
+            within_all += by * within * within;
+            between_all += by * between * between;
         }
-        let length = dot(mean, mean);
-        let element = |k: usize| {
-            let (i, j) = (k / n, k % n);
-            let cross = self.along[i] * mean[j] + mean[i] * self.along[j];
-            sums[0] * self.square[k] + sums[1] * cross + sums[2] * length * mean[i] * mean[j]
-        };
-        let information = (0..n * n).map(element).collect();
-        centre.iter_mut().for_each(|x| *x *= s * s / sums[0]);
+        let mut information: Vec<f64> = self.square.iter().map(|x| within_all * x).collect();
+        information[n * n - 1] += between_all;
+        centre.iter_mut().for_each(|x| *x *= s * s / within_all);
         Evidence { information, natural, centre }
     }
 
     /// $J$ of a score at the weights themselves, and what the variance of scores is to it.
     fn local(&self) -> (Vec<f64>, f64) {
-        let (n, s, mean) = (self.inputs.size, self.inputs.scale, &self.inputs.mean);
+        let (n, s) = (self.inputs.size, self.inputs.scale);
         let slopes = self.slopes(&self.weights, &self.weights);
-        let element =
-            |(k, c): (usize, &f64)| s * (slopes.within * c + slopes.between * mean[k / n] * mean[k % n]);
-        (self.inputs.covariance.iter().enumerate().map(element).collect(), slopes.ratio)
+        let mut out: Vec<f64> = self.inputs.covariance.iter().map(|c| s * slopes.within * c).collect();
+        out[n * n - 1] += s * slopes.between;
+        (out, slopes.ratio)
     }
 
     /// How scores at `from` depend on weights near `to`.
     fn slopes(&self, from: &[f64], to: &[f64]) -> Slopes {
-        let (mean, ahead) = (&self.inputs.mean, self.inputs.times(to));
-        let (start, along) = (self.inputs.times(from), dot(from, &ahead));
+        let bias = self.inputs.size - 1;
+        let (start, ahead) = (self.inputs.times(from), self.inputs.times(to));
         Slopes::new(
-            (dot(mean, from), dot(from, &start).max(0.0)),
-            (dot(mean, to), dot(to, &ahead).max(1e-9)),
-            along,
+            (from[bias], dot(from, &start).max(0.0)),
+            (to[bias], dot(to, &ahead).max(1e-9)),
+            dot(from, &ahead),
         )
     }
 }
@@ -276,13 +277,9 @@ fn parallel(f: &[f64], h: &[f64], n: usize) -> Option<Vec<f64>> {
     Some(one.iter().zip(&other).map(|(a, b)| a + b).collect())
 }
 
-/// The symmetric part of a matrix, with the precision of the prior on its diagonal.
-fn with_prior(known: &[f64], precision: f64, n: usize) -> Vec<f64> {
-    let element = |k: usize| {
-        let (i, j) = (k / n, k % n);
-        0.5 * (known[k] + known[j * n + i]) + if i == j { precision } else { 0.0 }
-    };
-    (0..n * n).map(element).collect()
+/// The symmetric part of a matrix.
+fn symmetric(a: &[f64], n: usize) -> Vec<f64> {
+    (0..n * n).map(|k| 0.5 * (a[k] + a[(k % n) * n + k / n])).collect()
 }
 
 #[cfg(test)]

@@ -1,17 +1,19 @@
 //! What is known of the inputs from sums by class and noisy sums of products.
 //!
 //! Means and variances of inputs follow from [sums by class](super::columns). Covariances of inputs of different columns are released once, as
-//! sums of products. Noise is as large for rare levels as for common ones, so a released covariance counts as far as covariances of its pair of
+//! sums of products of inputs less those means. Noise is as large for rare levels as for common ones, so a released covariance counts as far as covariances of its pair of
 //! columns are found to exceed the noise.
 //!
 //! # Citation
 //! Pairs of columns as in James and Stein, "Estimation with quadratic loss", 1961; that pairs borrow from each other as in Efron and Morris,
 //! "Stein's estimation rule and its competitors: an empirical Bayes approach", 1973.
 
-use super::columns::{Independent, level_columns, numbers};
-use super::features;
+use super::columns::{Independent, numbers, supposed};
+use super::dot;
+use super::frame::Frame;
 use crate::matrix;
 use crate::wall::{Geometry, Query, Released};
+use reticent_noise::with_wide_vectors;
 use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
 use std::ops::Range;
 
@@ -19,31 +21,38 @@ use std::ops::Range;
 const MOST_CORRELATED: (f64, f64) = (0.25, 0.5);
 /// What the variance of a number may be off by before products say more, as a share.
 const UNSURE: f64 = 0.5;
-/// Second moments have eigenvalues of at least this.
+/// Covariances have eigenvalues of at least this.
 const LEAST: f64 = 1e-6;
 /// Numbers vary by at least this share of what numbers with their mean can.
 const LEAST_VARIANCE: f64 = 0.01;
+/// What the weight of a record is multiplied with in the last coordinate: small, so that it takes little of the noise of the others.
+const LAST: f64 = 0.2;
+/// What weights of records are on average, before anything is known: mean and variance.
+const USUAL_WEIGHT: (f64, f64) = (0.93, 0.0025);
 
-/// Products of inputs of different columns, times $\sqrt2$ as they stand for two elements of a matrix, and squares of numbers. Products with numbers
-/// have two places, one of which is 0: that of positive and that of negative ones.
+/// Products of centred inputs of different columns, times $\sqrt2$ as they stand for two elements of a matrix, and squares of numbers; last, what the
+/// record counts.
 pub(super) struct Products<'a> {
     pub(super) columns: &'a [usize],
-    pub(super) radius: f64,
+    pub(super) frame: &'a Frame,
 }
 
 impl Products<'_> {
     pub(super) fn width(columns: &[usize]) -> usize {
-        pairs(columns).map(|pair| 1 + usize::from(pair.signed())).sum()
+        pairs(columns).count() + 1
     }
 
     /// # Privacy
-    /// With the inputs $x$ of a record but for the bias, all products have a norm of $\lVert x\rVert^2$. Of those of levels with themselves, which
-    /// are left out, there is a 1 in each column of levels. Longer ones are clipped by the wall. Attacked by
+    /// With the centred inputs $z$ of a record but for the bias, all products have a norm of at most $\lVert z\rVert^2$. They count
+    /// $\min(1, (R^2-1)/\lVert z\rVert^2)$ and are released over $R^2 - 1$, so that norm is at most 1. Longer ones are clipped by the wall. Attacked by
     /// `statistics_stay_within_their_reach`.
-    pub(super) fn geometry(radius: f64, columns: &[usize]) -> Geometry {
-        let square = radius * radius - 1.0;
-        let radius = (square * square - level_columns(columns) as f64).max(1.0).sqrt();
-        Geometry::NonNegativeBall { radius }
+    pub(super) fn geometry() -> Geometry {
+        Geometry::Ball { radius: (1.0 + LAST * LAST).sqrt() }
+    }
+
+    /// $R^2 - 1$.
+    fn unit(frame: &Frame) -> f64 {
+        (frame.radius * frame.radius - 1.0).max(1e-9)
     }
 }
 
@@ -53,151 +62,148 @@ impl Query for Products<'_> {
     }
 
     fn contribute(&self, record: &[f64], out: &mut [f64]) {
-        let (x, _) = features(record);
-        let mut norm = 0.0;
-        let mut next = 0;
-        for pair in pairs(self.columns) {
-            let product = pair.factor() * x[pair.i] * x[pair.j];
-            norm += product * product;
-            out[next] = product.max(0.0);
-            next += 1;
-            if pair.signed() {
-                out[next] = (-product).max(0.0);
-                next += 1;
+        let (mut z, _) = self.frame.features(record);
+        z.pop();
+        let unit = Self::unit(self.frame);
+        let counts = (unit / dot(&z, &z).max(1e-300)).min(1.0);
+        let Some((last, out)) = out.split_last_mut() else { return };
+        with_wide_vectors(
+            #[inline(always)]
+            || products(&z, self.columns, counts / unit, out),
+        );
+        *last = LAST * counts;
+    }
+}
+
+/// In the order of [`pairs`].
+#[inline(always)]
+fn products(z: &[f64], columns: &[usize], by: f64, out: &mut [f64]) {
+    let (mut first, mut rest) = (0, out);
+    for &inputs in columns {
+        let after = first + inputs;
+        for &a in &z[first..after] {
+            if inputs == 1 {
+                let (square, others) = rest.split_at_mut(1);
+                square[0] = by * a * a;
+                rest = others;
             }
+            let (row, others) = rest.split_at_mut(z.len() - after);
+            let both = by * SQRT_2 * a;
+            row.iter_mut().zip(&z[after..]).for_each(|(out, b)| *out = both * b);
+            rest = others;
         }
-        let Geometry::NonNegativeBall { radius } = Self::geometry(self.radius, self.columns) else { return };
-        let by = radius / norm.sqrt();
-        if by < 1.0 {
-            out.iter_mut().for_each(|x| *x *= by);
-        }
+        first = after;
     }
 }
 
-/// Two inputs of different columns, or a number twice.
-struct Pair {
-    i: usize,
-    j: usize,
-    number: bool,
-}
-
-impl Pair {
-    fn signed(&self) -> bool {
-        self.number && self.i != self.j
-    }
-
-    fn factor(&self) -> f64 {
-        if self.i == self.j { 1.0 } else { SQRT_2 }
-    }
-}
-
-fn pairs(columns: &[usize]) -> impl Iterator<Item = Pair> + '_ {
-    blocks(columns).flat_map(|(a, b)| {
-        let number = a.len() == 1 || b.len() == 1;
-        let same = a == b;
-        let pair = move |i| b.clone().map(move |j| Pair { i, j, number });
-        a.flat_map(pair).filter(move |_| !same || number)
+/// Inputs of different columns, and numbers twice.
+fn pairs(columns: &[usize]) -> impl Iterator<Item = (usize, usize)> + '_ {
+    let size: usize = columns.iter().sum();
+    ranges(columns).flat_map(move |column| {
+        let (after, number) = (column.end, column.len() == 1);
+        column
+            .flat_map(move |i| number.then_some((i, i)).into_iter().chain((after..size).map(move |j| (i, j))))
     })
 }
 
-/// Pairs of columns, each with itself as well, as ranges of inputs.
-fn blocks(columns: &[usize]) -> impl Iterator<Item = (Range<usize>, Range<usize>)> + '_ {
-    let ranges = || {
-        columns.iter().scan(0, |next, &levels| {
-            *next += levels;
-            Some(*next - levels..*next)
-        })
-    };
-    ranges().enumerate().flat_map(move |(k, a)| ranges().skip(k).map(move |b| (a.clone(), b)))
+/// The inputs of each column.
+fn ranges(columns: &[usize]) -> impl Iterator<Item = Range<usize>> + '_ {
+    columns.iter().scan(0, |next, &inputs| {
+        *next += inputs;
+        Some(*next - inputs..*next)
+    })
 }
 
-/// What is known of the inputs of a record, with the bias.
+/// What is known of the centred inputs of a record: their means are 0, but for the bias, which is 1 and comes last.
 pub(super) struct Inputs {
     pub(super) size: usize,
     /// $\frac14\sum v$.
     pub(super) scale: f64,
-    /// $m$.
-    pub(super) mean: Vec<f64>,
     /// $C$.
     pub(super) covariance: Vec<f64>,
     /// The variance of the error of each element of $C$.
     pub(super) doubt: Vec<f64>,
+    /// The same of the means, on average.
+    pub(super) mean_doubt: f64,
 }
 
 impl Inputs {
-    /// From what sums by class say and released products; and whether eigenvalues had to be raised.
-    pub(super) fn read(independent: &Independent, released: &Released, columns: &[usize]) -> (Self, bool) {
-        let mean = independent.mean.clone();
-        let size = mean.len();
-        let total = 4.0 * independent.scale;
-        let sd = released.noise_sd[0] / total;
-        let mut covariance = independent.covariance();
+    /// From what sums by class say and released products of so many records; and whether eigenvalues had to be raised.
+    pub(super) fn read(
+        known: &Independent,
+        frame: &Frame,
+        released: &Released,
+        columns: &[usize],
+        records: usize,
+    ) -> (Self, bool) {
+        let (mean, size, n) = (&known.mean, known.mean.len(), records as f64);
+        let sd = released.noise_sd[0];
+        let counts = released.values.last().map_or(0.0, |sum| sum / (LAST * n));
+        let total = n * supposed(counts, (sd / (LAST * n)).powi(2), USUAL_WEIGHT).clamp(0.25, 1.0);
+        let unit = Products::unit(frame) / total;
+        let noise = (sd * unit).powi(2);
+        let mut covariance = known.covariance();
         let mut doubt = vec![0.0; size * size];
-        // The error of a level's variance is about that of its mean; no more than what it can be wrong by.
-        let mut first = 0;
-        for &levels in columns {
-            for k in (first..first + levels).filter(|_| levels > 1) {
+        let mut mean_doubt = 0.0;
+        for column in ranges(columns) {
+            let levels = column.len();
+            for k in column {
+                // The error of a level's variance is about that of its mean; no more than what it can be wrong by.
                 let most = mean[k] * mean[k] + 1.0 / (levels * levels) as f64;
-                doubt[k * (size + 1)] = independent.mean_noise.min(most);
+                let off = if levels > 1 { known.mean_noise.min(most) } else { known.number_noise() };
+                doubt[k * (size + 1)] = off;
+                mean_doubt += off / size as f64;
             }
-            first += levels;
         }
-        // Released covariances with the variance of their noise, and what they are compared with: the product of the variances.
-        let mut found = vec![(0.0, 0.0); size * size];
-        let mut next = released.values.iter();
-        let mut take = || next.next().copied().unwrap_or_default();
-        for pair in pairs(columns) {
-            let mut product = take();
-            let mut noise = sd * sd;
-            if pair.signed() {
-                product -= take();
-                noise *= 2.0;
-            }
-            let by = if pair.i == pair.j { 1.0 } else { FRAC_1_SQRT_2 };
-            let value = by * product / total - mean[pair.i] * mean[pair.j];
-            found[pair.i * size + pair.j] = (value, by * by * noise);
+        // Released covariances.
+        let mut found = vec![0.0; size * size];
+        for ((i, j), value) in pairs(columns).zip(&released.values) {
+            found[i * size + j] = unit * value * if i == j { 1.0 } else { FRAC_1_SQRT_2 };
         }
         for k in numbers(columns) {
-            let ((value, noise), at) = (found[k * (size + 1)], k * (size + 1));
-            let guess = covariance[at];
+            let at = k * (size + 1);
+            let (guess, value) = (covariance[at], found[at]);
             let unsure = (UNSURE * guess).powi(2);
-            let share =
-                unsure / (unsure + noise + 8.0 * independent.mean_noise * mean[k] * mean[k]).max(1e-300);
+            let share = unsure / (unsure + noise).max(1e-300);
             covariance[at] =
                 (guess + share * (value - guess)).max(LEAST_VARIANCE * (1.0 - mean[k] * mean[k]));
             doubt[at] = unsure * (1.0 - share);
         }
         let variance: Vec<f64> = (0..size).map(|k| covariance[k * (size + 1)].max(1e-9)).collect();
+        let noise = 0.5 * noise;
         let mut all = Correlation::default();
-        let different = || blocks(columns).filter(|(a, b)| a != b);
+        let different = || {
+            ranges(columns)
+                .enumerate()
+                .flat_map(|(k, a)| ranges(columns).skip(k + 1).map(move |b| (a.clone(), b)))
+        };
         let cells =
             |(a, b): (Range<usize>, Range<usize>)| a.flat_map(move |i| b.clone().map(move |j| (i, j)));
-        different()
-            .flat_map(cells)
-            .for_each(|(i, j)| all.add(found[i * size + j], variance[i] * variance[j]));
+        let look = |correlation: &mut Correlation, (i, j): (usize, usize)| {
+            correlation.add((found[i * size + j], noise), variance[i] * variance[j]);
+        };
+        different().flat_map(cells).for_each(|cell| look(&mut all, cell));
         let usual = all.mean().clamp(0.0, MOST_CORRELATED.0);
         for block in different() {
             let mut own = Correlation::default();
-            cells(block.clone()).for_each(|(i, j)| own.add(found[i * size + j], variance[i] * variance[j]));
+            cells(block.clone()).for_each(|cell| look(&mut own, cell));
             // What two columns say about themselves beside what all say, which is off by as much as itself.
             let (known, unknown) = (own.variance() + 1e-300, usual * usual + 1e-300);
             let square = (own.mean() * unknown + usual * known) / (known + unknown);
             let square = square.clamp(0.0, MOST_CORRELATED.1);
             for (i, j) in cells(block) {
-                let (value, noise) = found[i * size + j];
                 let expected = square * variance[i] * variance[j];
                 let share = expected / (expected + noise).max(1e-300);
                 for at in [i * size + j, j * size + i] {
-                    (covariance[at], doubt[at]) = (share * value, expected * (1.0 - share));
+                    (covariance[at], doubt[at]) = (share * found[i * size + j], expected * (1.0 - share));
                 }
             }
         }
-        // Second moments are positive.
-        let outer = |k: usize| mean[k / size] * mean[k % size];
-        let mut second: Vec<f64> = covariance.iter().enumerate().map(|(k, c)| c + outer(k)).collect();
-        let raised = matrix::raise_eigenvalues(&mut second, size, LEAST);
-        let covariance = second.iter().enumerate().map(|(k, x)| x - outer(k)).collect();
-        (Self { size, scale: independent.scale, mean, covariance, doubt }, raised)
+        // The bias does not vary; what it is does not matter to the others.
+        covariance[size * size - 1] = 1.0;
+        let raised = matrix::raise_eigenvalues(&mut covariance, size, LEAST);
+        covariance[size * size - 1] = 0.0;
+        (Self { size, scale: 0.25 * total, covariance, doubt, mean_doubt }, raised)
     }
 
     /// $Cx$.
@@ -269,9 +275,12 @@ mod tests {
             }
         };
         let sums = sum(&ClassSums { columns: &COLUMNS, radius: 10.0 });
-        let products = sum(&Products { columns: &COLUMNS, radius: 10.0 });
-        let independent = Independent::read(&sums, &COLUMNS, 420).0;
-        (Inputs::read(&independent, &products, &COLUMNS).0, rows)
+        let known = Independent::read(&sums, &COLUMNS, 420).0;
+        let mut frame = Frame::new(&known);
+        // Longer than any record: all of them count.
+        frame.radius = 10.0;
+        let products = sum(&Products { columns: &COLUMNS, frame: &frame });
+        (Inputs::read(&known, &frame, &products, &COLUMNS, 420).0, rows)
     }
 
     #[test]
@@ -288,6 +297,7 @@ mod tests {
                 assert!(inputs.doubt[i * 8 + j] < 1e-12);
             }
         }
+        assert!((inputs.scale - 105.0).abs() < 1e-9 && inputs.mean_doubt < 1e-12);
     }
 
     /// What noise would explain is not believed: then columns are independent, and nothing is sure.
@@ -297,6 +307,6 @@ mod tests {
         for (i, j) in [(0, 3), (1, 4), (2, 6), (3, 6), (5, 0)] {
             assert!(inputs.covariance[i * 8 + j].abs() < 1e-3);
         }
-        assert!(inputs.doubt[3 * 9] > 0.0 && inputs.doubt[0] > 0.0);
+        assert!(inputs.doubt[3 * 9] > 0.0 && inputs.doubt[0] > 0.0 && inputs.mean_doubt > 0.0);
     }
 }

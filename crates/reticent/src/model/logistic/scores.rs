@@ -5,6 +5,7 @@
 //! on inputs and public weights only, not on the target. The same holds for $v = \min(1, r^2/\lVert x\rVert^2)$. So clipping for privacy costs no
 //! bias, which clipping by the length of the score would.
 
+use super::frame::Frame;
 use super::{dot, features, weight};
 use crate::symmetric;
 use crate::wall::{Geometry, Query};
@@ -33,12 +34,41 @@ impl Query for Scores<'_> {
     }
 
     fn contribute(&self, record: &[f64], out: &mut [f64]) {
-        let (x, target) = features(record);
-        let p = sigmoid(dot(&x, self.weights));
-        let residual = 0.5 * (target + 1.0) - p;
-        let by = weight(&x, self.radius) * trust(p) * residual;
-        out.iter_mut().zip(&x).for_each(|(out, x)| *out = by * x);
+        score(&features(record), self.weights, self.radius, 1.0, out);
     }
+}
+
+/// The same of [centred](Frame) inputs, over their usual length $R$.
+pub(super) struct CentredScores<'a> {
+    pub(super) weights: &'a [f64],
+    pub(super) frame: &'a Frame,
+}
+
+impl CentredScores<'_> {
+    /// # Privacy
+    /// As above with $R$ for $r$, so over $R$ it is a half. That $R$ and the centre are released numbers.
+    pub(super) fn geometry() -> Geometry {
+        Scores::geometry(1.0)
+    }
+}
+
+impl Query for CentredScores<'_> {
+    fn width(&self) -> usize {
+        self.weights.len()
+    }
+
+    fn contribute(&self, record: &[f64], out: &mut [f64]) {
+        let radius = self.frame.radius;
+        score(&self.frame.features(record), self.weights, radius, 1.0 / radius, out);
+    }
+}
+
+/// $uv(y - p)x$ times a number.
+fn score((x, target): &(Vec<f64>, f64), weights: &[f64], radius: f64, by: f64, out: &mut [f64]) {
+    let p = sigmoid(dot(x, weights));
+    let residual = 0.5 * (target + 1.0) - p;
+    let by = by * weight(x, radius) * trust(p) * residual;
+    out.iter_mut().zip(x).for_each(|(out, x)| *out = by * x);
 }
 
 /// How fast the mean of the weighted scores falls: $uv\,p(1-p)\,xx^T$. Last, the variance $u^2v^2p(1-p)$ of a score over

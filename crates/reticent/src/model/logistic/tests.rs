@@ -1,8 +1,9 @@
 use super::columns::ClassSums;
 use super::curvature::Curvature;
+use super::frame::tests::frame;
 use super::plan::Kind;
 use super::products::Products;
-use super::scores::{Curvatures, Scores, sigmoid};
+use super::scores::{CentredScores, Curvatures, Scores, sigmoid};
 use super::*;
 use crate::budget::{Adjacency, Privacy, Unlimited};
 use crate::engine::vb::{ExpectationModel, StepSize, Vb};
@@ -137,11 +138,14 @@ fn statistics_stay_within_their_reach() {
         ClassSums { columns: &columns, radius }.contribute(&record, &mut out);
         assert!(norm(&out) <= radius * (1.0 + 1e-12) && out.iter().all(|x| *x >= 0.0));
         let mut out = vec![0.0; Products::width(&columns)];
-        Products { columns: &columns, radius }.contribute(&record, &mut out);
-        let Geometry::NonNegativeBall { radius: allowed } = Products::geometry(radius, &columns) else {
-            panic!("a ball")
-        };
-        assert!(norm(&out) <= allowed * (1.0 + 1e-12) && out.iter().all(|x| *x >= 0.0));
+        let centre = [0.8, 0.3, 0.7, -1.0, 0.0].map(|m| m * f64::from(u8::from(trial % 5 > 0)));
+        let frame = frame(&centre, [1.0, 1.1, 1.7, 9.0][trial / 4 % 4]);
+        Products { columns: &columns, frame: &frame }.contribute(&record, &mut out);
+        let Geometry::Ball { radius: allowed } = Products::geometry() else { panic!("a ball") };
+        assert!(norm(&out) <= allowed * (1.0 + 1e-12));
+        let mut out = vec![0.0; inputs + 1];
+        CentredScores { weights: &weights, frame: &frame }.contribute(&record, &mut out);
+        assert!(norm(&out) <= 0.5 * (1.0 + 1e-12));
         let mut model = VariationalLogistic::new(inputs, Gamma { shape: 2.0, rate: 1.0 }, radius);
         model.mean.clone_from(&weights);
         let mut out = vec![0.0; model.width()];
