@@ -152,9 +152,8 @@ impl Wall {
             if open {
                 sum::plain(&mut self.records, batch, query, &mut values);
             } else {
-                self.scratch.sum = vec![0; entry.width];
-                sum::exact(&mut self.records, batch, query, lattice, &mut self.scratch);
-                let sums = &self.scratch.sum;
+                let mut sums = vec![0; entry.width];
+                sum::exact((&mut self.records, batch), query, lattice, (&mut self.scratch, &mut sums));
                 if let Geometry::L1Ball { .. } = geometry {
                     let scale =
                         NonZeroU64::MIN.saturating_add(lattice.resolution.units_per_sigma() as u64 - 1);
@@ -163,7 +162,7 @@ impl Wall {
                         *value = sum.wrapping_add(noise.draw()) as f64 * lattice.step;
                     }
                 } else {
-                    self.source.gaussian(lattice.resolution)?.release(sums, lattice.step, &mut values)?;
+                    self.source.gaussian(lattice.resolution)?.release(&sums, lattice.step, &mut values)?;
                 }
                 values.iter_mut().zip(&lattice.scales).for_each(|(value, scale)| *value *= scale);
             }
@@ -202,9 +201,9 @@ impl Wall {
             sum::plain(&mut self.records, None, query, &mut sums);
             sums.iter().map(|sum| (sum * log_unit) as i128).collect()
         } else {
-            self.scratch.sum = vec![0; entry.width];
-            sum::exact(&mut self.records, None, query, lattice, &mut self.scratch);
-            self.scratch.sum.iter().map(|&sum| i128::from(sum) * i128::from(*weight)).collect()
+            let mut sums = vec![0; entry.width];
+            sum::exact((&mut self.records, None), query, lattice, (&mut self.scratch, &mut sums));
+            sums.iter().map(|&sum| i128::from(sum) * i128::from(*weight)).collect()
         };
         for (weight, base) in weights.iter_mut().zip(log_weights) {
             *weight = weight.saturating_add((base * log_unit) as i128);

@@ -11,6 +11,8 @@ use std::sync::Once;
 
 /// Below this many coordinates in a batch, threads cost more than they bring.
 const PARALLEL: usize = 1 << 15;
+/// Sums that are not exact have this many parts, whatever the number of threads: real numbers depend on the order in which they are added.
+const PLAIN_PARTS: usize = 16;
 
 /// What one thread needs.
 #[derive(Default)]
@@ -18,7 +20,6 @@ pub(super) struct Scratch {
     blocks: Vec<usize>,
     real: Vec<f64>,
     units: Vec<i64>,
-    pub(super) sum: Vec<i64>,
 }
 
 impl Scratch {
@@ -45,9 +46,9 @@ impl Scratch {
     }
 
     /// Adds one. Where it has no block it is 0, and so it is on the lattice, where the norm is checked.
-    fn add(&mut self, record: &[f64], query: &impl Query, size: usize, lattice: &Lattice) {
-        self.contribute(record, query, size, self.sum.len());
-        let Self { blocks, real, units, sum } = self;
+    fn add(&mut self, record: &[f64], query: &impl Query, size: usize, lattice: &Lattice, sum: &mut [i64]) {
+        self.contribute(record, query, size, sum.len());
+        let Self { blocks, real, units } = self;
         let sparse = size < sum.len();
         units.clear();
         units.resize(if sparse { real.len() } else { 0 }, 0);
@@ -91,49 +92,57 @@ fn scatter<T: Copy>(blocks: &[usize], size: usize, values: &[T], sums: &mut [T],
     }
 }
 
-/// The sum of the contributions of a batch in lattice units, into `scratch.sum`, which holds zeros.
-///
-/// Sums of integers do not depend on their order, so neither does the result on the number of threads, nor on how many
-/// rows are read at a time. Attacked by `sums_do_not_depend_on_threads` and `sums_do_not_depend_on_blocks`.
-pub(super) fn exact(
-    records: &mut Records,
-    batch: Batch<'_>,
-    query: &impl Query,
-    lattice: &Lattice,
-    scratch: &mut Scratch,
+/// Calls `add` for each row of a batch, with a sum that holds zeros: the one to fill, or those of this many parts, which `plus` then joins in order.
+fn in_parts<T: Copy + Default + Send>(
+    (records, batch): (&mut Records, Batch<'_>),
+    (parts, scratch, sum): (usize, &mut Scratch, &mut [T]),
+    add: impl Fn(&mut Scratch, &[f64], &mut [T]) + Sync,
+    plus: impl Fn(T, T) -> T,
 ) {
-    let (width, wide) = (scratch.sum.len(), records.width);
-    let size = if lattice.is_ball() { query.block().clamp(1, width) } else { width };
+    let (wide, width) = (records.width, sum.len());
     records.blocks(batch, |values, batch| {
         let rows = batch.map_or(values.len() / wide, <[usize]>::len);
         let row = |i: usize| &values[wide * batch.map_or(i, |rows| rows[i])..][..wide];
-        if rows * width < PARALLEL || rayon::current_num_threads() == 1 {
-            return (0..rows).for_each(|i| scratch.add(row(i), query, size, lattice));
+        if rows * width < PARALLEL || parts == 1 {
+            return (0..rows).for_each(|i| add(scratch, row(i), sum));
         }
-        let parts = (0..rows).into_par_iter().with_min_len(rows.div_ceil(4 * rayon::current_num_threads()));
-        let sums = parts.fold(
-            || Scratch { sum: vec![0; width], ..Scratch::default() },
-            |mut scratch, i| {
-                scratch.add(row(i), query, size, lattice);
-                scratch
-            },
-        );
-        for Scratch { sum: part, .. } in sums.collect::<Vec<_>>() {
-            scratch.sum.iter_mut().zip(part).for_each(|(sum, units)| *sum = sum.wrapping_add(units));
+        let one = |part: usize| {
+            let (mut scratch, mut sum) = (Scratch::default(), vec![T::default(); width]);
+            (part * rows / parts..(part + 1) * rows / parts)
+                .for_each(|i| add(&mut scratch, row(i), &mut sum));
+            sum
+        };
+        for part in (0..parts).into_par_iter().map(one).collect::<Vec<_>>() {
+            sum.iter_mut().zip(part).for_each(|(sum, x)| *sum = plus(*sum, x));
         }
     });
 }
 
-/// Puts the sum of the contributions of a batch, added one after the other, into `sum`, which holds zeros. Not private.
+/// Puts the sum of the contributions of a batch in lattice units into `sum`, which holds zeros.
+///
+/// Sums of integers do not depend on their order, so neither does the result on the number of threads, nor on how many
+/// rows are read at a time. Attacked by `sums_do_not_depend_on_threads` and `sums_do_not_depend_on_blocks`.
+pub(super) fn exact(
+    (records, batch): (&mut Records, Batch<'_>),
+    query: &impl Query,
+    lattice: &Lattice,
+    (scratch, sum): (&mut Scratch, &mut [i64]),
+) {
+    let size = if lattice.is_ball() { query.block().clamp(1, sum.len()) } else { sum.len() };
+    let parts = rayon::current_num_threads();
+    let parts = if parts > 1 { 4 * parts } else { 1 };
+    let add = |one: &mut Scratch, row: &[f64], sum: &mut [i64]| one.add(row, query, size, lattice, sum);
+    in_parts((records, batch), (parts, scratch, sum), add, i64::wrapping_add);
+}
+
+/// Puts the sum of the contributions of a batch into `sum`, which holds zeros. Not private.
 pub(super) fn plain(records: &mut Records, batch: Batch<'_>, query: &impl Query, sum: &mut [f64]) {
-    let (mut scratch, size, wide) = (Scratch::default(), query.block().clamp(1, sum.len()), records.width);
-    records.blocks(batch, |values, batch| {
-        for i in 0..batch.map_or(values.len() / wide, <[usize]>::len) {
-            let row = &values[wide * batch.map_or(i, |rows| rows[i])..][..wide];
-            scratch.contribute(row, query, size, sum.len());
-            scatter(&scratch.blocks, size, &scratch.real, sum, |sum, x| sum + x);
-        }
-    });
+    let size = query.block().clamp(1, sum.len());
+    let add = |scratch: &mut Scratch, row: &[f64], sum: &mut [f64]| {
+        scratch.contribute(row, query, size, sum.len());
+        scatter(&scratch.blocks, size, &scratch.real, sum, |sum, x| sum + x);
+    };
+    in_parts((records, batch), (PLAIN_PARTS, &mut Scratch::default(), sum), add, |sum, x| sum + x);
 }
 
 #[cfg(test)]

@@ -21,9 +21,9 @@ const ROWS: usize = 40;
 
 fn sum(values: &[f64], lattice: &Lattice) -> Vec<i64> {
     let mut records = Records::new(values.to_vec(), WIDTH).unwrap();
-    let mut scratch = Scratch { sum: vec![0; WIDTH], ..Scratch::default() };
-    exact(&mut records, None, &Copy(WIDTH), lattice, &mut scratch);
-    scratch.sum
+    let mut sum = vec![0; WIDTH];
+    exact((&mut records, None), &Copy(WIDTH), lattice, (&mut Scratch::default(), &mut sum));
+    sum
 }
 
 /// Whole data sets that differ in one record, through the code that a release runs: the hill climb moves all records,
@@ -124,9 +124,9 @@ impl Query for Whole {
 }
 
 fn of(records: &mut Records, query: &impl Query, lattice: &Lattice) -> Vec<i64> {
-    let mut scratch = Scratch { sum: vec![0; query.width()], ..Scratch::default() };
-    exact(records, None, query, lattice, &mut scratch);
-    scratch.sum
+    let mut sum = vec![0; query.width()];
+    exact((records, None), query, lattice, (&mut Scratch::default(), &mut sum));
+    sum
 }
 
 /// Long contributions are shortened to just within the ball, by a hair less where fewer coordinates are rounded: so a record may differ

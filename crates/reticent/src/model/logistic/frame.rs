@@ -5,7 +5,7 @@
 //! have, and with it the noise. Sums are released in units of $R$, so that the plan can say their sensitivity before any means are known.
 
 use super::columns::Independent;
-use super::{dot, write_features};
+use super::write_features;
 use crate::family::Moments;
 use crate::matrix;
 
@@ -63,6 +63,7 @@ pub(super) fn balance(score: &mut [f64], columns: &[usize]) {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use super::super::dot;
     use super::*;
 
     /// A frame with this centre, which ends with the 0 of the bias.

@@ -35,7 +35,7 @@ pub struct LogisticPlan {
     pub averaged: u64,
     /// The pull towards 0 during the steps.
     pub ridge: f64,
-    /// Of the precision of the weights.
+    /// Of the precision of the weights; of columns, which differ from each other, where there are products of centred inputs.
     pub prior: Gamma,
     /// Why it is this plan.
     pub why: Vec<String>,
@@ -46,7 +46,7 @@ pub struct LogisticPlan {
 pub struct LogisticRound {
     /// The standard deviation of the noise of sums of inputs by class, if they are released, over the sensitivity.
     pub sums_noise: Option<f64>,
-    /// The same of the curvature, or of products of inputs where there are sums by class.
+    /// The same of the curvature, or of products of centred inputs where there are sums by class.
     pub curvature_noise: Option<f64>,
     /// How many steps.
     pub steps: u64,

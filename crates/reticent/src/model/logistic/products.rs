@@ -1,8 +1,8 @@
 //! What is known of the inputs from sums by class and noisy sums of products.
 //!
 //! Means and variances of inputs follow from [sums by class](super::columns). Covariances of inputs of different columns are released once, as
-//! sums of products of inputs less those means. Noise is as large for rare levels as for common ones, so a released covariance counts as far as covariances of its pair of
-//! columns are found to exceed the noise.
+//! sums of products of inputs less those means. Noise is as large for rare levels as for common ones, so a released covariance counts as far as
+//! covariances of its pair of columns are found to exceed the noise.
 //!
 //! # Citation
 //! Pairs of columns as in James and Stein, "Estimation with quadratic loss", 1961; that pairs borrow from each other as in Efron and Morris,
