@@ -247,43 +247,117 @@ impl Spread {
     }
 }
 
-/// Eigenvalues of a symmetric matrix, with eigenvectors as the rows of the second result, by Jacobi's rotations.
+/// Eigenvalues of a symmetric matrix, in no order, with eigenvectors as the rows of the second result: by reflections to three diagonals, then by
+/// rotations with implicit shifts. Of a matrix that is not finite, its diagonal.
+///
+/// # Citation
+/// Golub and Van Loan, "Matrix computations", sections 8.3.1 and 8.3.3.
 #[must_use]
 pub fn eigen(matrix: &[f64], size: usize) -> (Vec<f64>, Vec<f64>) {
     let mut a = matrix[..size * size].to_vec();
-    let mut v: Vec<f64> = (0..size * size).map(|i| f64::from(u8::from(i / size == i % size))).collect();
-    let scale: f64 = a.iter().map(|x| x * x).sum::<f64>().sqrt();
-    // Convergence is quadratic: a dozen sweeps are more than enough at any size.
-    for _ in 0..30 {
-        let off: f64 =
-            (0..size).flat_map(|i| (0..i).map(move |j| (i, j))).map(|(i, j)| a[i * size + j].abs()).sum();
-        if off <= 1e-15 * scale || !off.is_finite() {
-            break;
-        }
-        for p in 0..size {
-            for q in p + 1..size {
-                let apq = a[p * size + q];
-                if apq == 0.0 {
-                    continue;
-                }
-                let theta = (a[q * size + q] - a[p * size + p]) / (2.0 * apq);
-                let t = theta.signum() / (theta.abs() + (theta * theta + 1.0).sqrt());
-                let c = 1.0 / (t * t + 1.0).sqrt();
-                let s = t * c;
-                for k in 0..size {
-                    let (kp, kq) = (a[k * size + p], a[k * size + q]);
-                    (a[k * size + p], a[k * size + q]) = (c * kp - s * kq, s * kp + c * kq);
-                }
-                for k in 0..size {
-                    let (pk, qk) = (a[p * size + k], a[q * size + k]);
-                    (a[p * size + k], a[q * size + k]) = (c * pk - s * qk, s * pk + c * qk);
-                    let (pk, qk) = (v[p * size + k], v[q * size + k]);
-                    (v[p * size + k], v[q * size + k]) = (c * pk - s * qk, s * pk + c * qk);
-                }
+    let mut vectors: Vec<f64> = (0..size * size).map(|i| f64::from(u8::from(i / size == i % size))).collect();
+    let (mut values, mut beside) = (vec![0.0; size], vec![0.0; size]);
+    let finite = a.iter().all(|x| x.is_finite());
+    // So that squares neither overflow nor vanish.
+    let scale = if finite { a.iter().fold(f64::MIN_POSITIVE, |most, x| most.max(x.abs())) } else { 1.0 };
+    a.iter_mut().for_each(|x| *x /= scale);
+    with_wide_vectors(
+        #[inline(always)]
+        || {
+            if finite {
+                three_diagonals(&mut a, size, &mut beside, &mut vectors);
             }
+            (0..size).for_each(|k| values[k] = a[k * (size + 1)]);
+            rotate_to_diagonal(&mut values, &mut beside, &mut vectors);
+        },
+    );
+    values.iter_mut().for_each(|x| *x *= scale);
+    (values, vectors)
+}
+
+/// Turns `a` into a matrix with three diagonals, and the rows of `vectors` with it: $HAH$ and $HV$ for a reflection $H = I - bvv^T$ that clears each
+/// column below. What is beside the diagonal goes to `beside`.
+#[inline(always)]
+fn three_diagonals(a: &mut [f64], size: usize, beside: &mut [f64], vectors: &mut [f64]) {
+    let (mut v, mut p) = (vec![0.0; size], vec![0.0; size]);
+    for k in 0..size.saturating_sub(1) {
+        let below = k + 1..size;
+        below.clone().for_each(|i| v[i] = a[i * size + k]);
+        let length = wide_dot(&v[below.clone()], &v[below.clone()]).sqrt();
+        // The sign that does not cancel.
+        beside[k] = if v[k + 1] > 0.0 { -length } else { length };
+        v[k + 1] -= beside[k];
+        let square = wide_dot(&v[below.clone()], &v[below.clone()]);
+        // A column that is clear already has v = 0, or one that is too short to square.
+        if k + 2 >= size || square < 1e-300 {
+            beside[k] = a[(k + 1) * size + k];
+            continue;
+        }
+        let b = 2.0 / square;
+        let v = &v[below.clone()];
+        let p = &mut p[below.clone()];
+        let row = |i: usize| i * size + k + 1..(i + 1) * size;
+        p.iter_mut().zip(below.clone()).for_each(|(p, i)| *p = b * wide_dot(&a[row(i)], v));
+        let along = 0.5 * b * wide_dot(v, p);
+        p.iter_mut().zip(v).for_each(|(p, v)| *p -= along * v);
+        for (i, (vi, pi)) in below.clone().zip(v.iter().zip(&*p)) {
+            let others = v.iter().zip(&*p);
+            a[row(i)].iter_mut().zip(others).for_each(|(a, (vj, pj))| *a -= vi * pj + pi * vj);
+        }
+        let mut sum = vec![0.0; size];
+        for (vi, row) in v.iter().zip(vectors[(k + 1) * size..].chunks_exact(size)) {
+            sum.iter_mut().zip(row).for_each(|(sum, x)| *sum += b * vi * x);
+        }
+        for (vi, row) in v.iter().zip(vectors[(k + 1) * size..].chunks_exact_mut(size)) {
+            row.iter_mut().zip(&sum).for_each(|(x, sum)| *x -= vi * sum);
         }
     }
-    ((0..size).map(|i| a[i * size + i]).collect(), v)
+}
+
+/// Turns a matrix with these values on and beside its diagonal into a diagonal one, and the rows of `vectors` with it.
+#[inline(always)]
+fn rotate_to_diagonal(values: &mut [f64], beside: &mut [f64], vectors: &mut [f64]) {
+    let size = values.len();
+    for first in 0..size {
+        // Two or three rounds are usual.
+        for _ in 0..60 {
+            let clear =
+                |k: &usize| beside[*k].abs() <= f64::EPSILON * (values[*k].abs() + values[*k + 1].abs());
+            let last = (first..size - 1).find(clear).unwrap_or(size - 1);
+            if last == first {
+                break;
+            }
+            // The eigenvalue of the first two that is nearer to the first.
+            let half = (values[first + 1] - values[first]) / (2.0 * beside[first]);
+            let shift = beside[first] / (half + half.hypot(1.0).copysign(half));
+            let mut g = values[last] - values[first] + shift;
+            let (mut sine, mut cosine, mut taken, mut whole) = (1.0, 1.0, 0.0, true);
+            for i in (first..last).rev() {
+                let (f, b) = (sine * beside[i], cosine * beside[i]);
+                let r = f.hypot(g);
+                beside[i + 1] = r;
+                if r == 0.0 {
+                    values[i + 1] -= taken;
+                    whole = false;
+                    break;
+                }
+                (sine, cosine) = (f / r, g / r);
+                g = values[i + 1] - taken;
+                let turn = (values[i] - g) * sine + 2.0 * cosine * b;
+                taken = sine * turn;
+                values[i + 1] = g + taken;
+                g = cosine * turn - b;
+                let (above, below) = vectors.split_at_mut((i + 1) * size);
+                let rows = above[i * size..].iter_mut().zip(&mut below[..size]);
+                rows.for_each(|(x, y)| (*x, *y) = (cosine * *x - sine * *y, sine * *x + cosine * *y));
+            }
+            if whole {
+                values[first] -= taken;
+                beside[first] = g;
+            }
+            beside[last] = 0.0;
+        }
+    }
 }
 
 /// A lower bound on the eigenvalues of a symmetric matrix in [isometric coordinates](crate::symmetric), by Gershgorin's circles.
@@ -323,10 +397,10 @@ pub fn raise_eigenvalues(matrix: &mut [f64], size: usize, floor: f64) -> bool {
     if values.iter().all(|&value| value >= floor) {
         return false;
     }
-    for i in 0..size {
-        for j in 0..size {
-            let term = |k: usize| values[k].max(floor) * vectors[k * size + i] * vectors[k * size + j];
-            matrix[i * size + j] = (0..size).map(term).sum();
+    for (value, vector) in values.iter().zip(vectors.chunks_exact(size)).filter(|(value, _)| **value < floor)
+    {
+        for (row, a) in matrix.chunks_exact_mut(size).zip(vector) {
+            row.iter_mut().zip(vector).for_each(|(out, b)| *out += (floor - value) * a * b);
         }
     }
     true
@@ -385,17 +459,52 @@ mod tests {
         for k in 0..5 {
             a[k * 6] -= 2.0;
         }
-        let before = eigen(&a, 5);
-        let trace: f64 = (0..5).map(|k| a[k * 6]).sum();
-        assert!((before.0.iter().sum::<f64>() - trace).abs() < 1e-12);
-        assert!(before.0.iter().any(|&v| v < 0.0));
+        let sorted = |a: &[f64]| {
+            let mut values = eigen(a, 5).0;
+            values.sort_by(f64::total_cmp);
+            values
+        };
+        let before = sorted(&a);
+        assert!(before[0] < 0.0);
         let original = a.clone();
         assert!(!raise_eigenvalues(&mut a, 5, -100.0) && a == original);
         assert!(raise_eigenvalues(&mut a, 5, 0.3));
-        let after = eigen(&a, 5).0;
-        for (low, value) in before.0.iter().zip(&after) {
+        for (low, value) in before.iter().zip(sorted(&a)) {
             assert!((value - low.max(0.3)).abs() < 1e-12, "{low} {value}");
         }
+    }
+
+    /// $V^TV = I$ and $V^T\mathrm{diag}(\lambda)V = A$: at many sizes, with eigenvalues that coincide or are 0, and of matrices of few elements.
+    #[test]
+    fn eigenvectors_rebuild_the_matrix() {
+        let corners = |size: usize| {
+            let mut a = vec![0.0; size * size];
+            (a[0], a[size * size - 1]) = (3.0, -1.0);
+            (a[size - 1], a[(size - 1) * size]) = (1e-3, 1e-3);
+            a
+        };
+        let ones = |size: usize| vec![1.0; size * size];
+        let tiny = |size: usize| example(size).iter().map(|x| 1e-170 * x).collect();
+        let zero = |size: usize| vec![0.0; size * size];
+        for make in [&example as &dyn Fn(usize) -> Vec<f64>, &corners, &ones, &tiny, &zero] {
+            for size in [1, 2, 3, 4, 17, 64] {
+                let a = make(size);
+                let (values, vectors) = eigen(&a, size);
+                let scale = a.iter().fold(0.0f64, |most, x| most.max(x.abs())) * size as f64;
+                for i in 0..size {
+                    for j in 0..size {
+                        let sum = |f: &dyn Fn(usize) -> f64| (0..size).map(f).sum::<f64>();
+                        let (of, unit) = (|k: usize| k * size, f64::from(u8::from(i == j)));
+                        let gram = sum(&|k| vectors[of(i) + k] * vectors[of(j) + k]);
+                        assert!((gram - unit).abs() < 1e-13 * (10 + size) as f64, "{size}: {gram}");
+                        let found = sum(&|k| values[k] * vectors[of(k) + i] * vectors[of(k) + j]);
+                        assert!((found - a[of(i) + j]).abs() <= 1e-13 * scale, "{size} {i} {j}: {found}");
+                    }
+                }
+            }
+        }
+        let broken = [1.0, f64::NAN, f64::NAN, 2.0];
+        assert_eq!(eigen(&broken, 2).0, [1.0, 2.0]);
     }
 
     #[test]
