@@ -188,24 +188,28 @@ impl LogisticPlan {
         let mut why =
             vec![format!("records count as if their inputs were no longer than {radius:.2}, which most are")];
         let half = "scores weighted so that none is longer than half of that";
-        if kind == Kind::Matrix {
-            why.push(format!("{steps} steps in each of two rounds, about all records: {half}"));
-            why.push(format!(
-                "the noise of the average of the last {steps} scores is {noise:.1} in each, so weights are drawn to 0 by a ridge of {ridge:.1} on the way"
-            ));
-        } else {
-            why.push(format!("sums of inputs by class, then {steps} steps about all records: {half}"));
-        }
-        if kind == Kind::Pooled {
-            why.push(format!(
-                "with {size} weights, scores of records are taken to have a normal law, so that all that was released is pooled: intervals are approximate"
-            ));
-        }
-        if kind == Kind::Columns {
-            why.push(format!(
-                "{size} weights are too many for products of inputs: columns are taken to be independent, so intervals are too short"
-            ));
-        }
+        why.extend(match kind {
+            Kind::Matrix => [
+                format!("{steps} steps in each of two rounds, about all records: {half}"),
+                format!(
+                    "the noise of the average of the last {steps} scores is {noise:.1} in each, so weights are drawn to 0 by a ridge of {ridge:.1} on the way"
+                ),
+            ],
+            Kind::Pooled => [
+                format!(
+                    "sums of inputs by class, then products and {steps} steps about all records, of inputs less the means that those sums say: they are shorter, so their noise is less"
+                ),
+                format!(
+                    "with {size} weights, scores of records are taken to have a normal law, so that all that was released is pooled: intervals are approximate"
+                ),
+            ],
+            Kind::Columns => [
+                format!("sums of inputs by class, then {steps} steps about all records: {half}"),
+                format!(
+                    "{size} weights are too many for products of inputs: columns are taken to be independent, so intervals are too short"
+                ),
+            ],
+        });
         let averaged = (AVERAGED * steps as f64).round() as u64;
         let prior = Gamma { shape: SHAPE, rate: (SHAPE - 1.0) * prior_variance };
         let columns = columns.to_vec();
