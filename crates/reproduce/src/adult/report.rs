@@ -85,16 +85,23 @@ pub fn table(rows: &[Summary]) -> Result<Table, TableError> {
     Ok(table)
 }
 
-/// What is missing to a perfect area under the curve, by epsilon.
+/// What privacy costs of the area under the curve, by epsilon: what is missing to the better fit without privacy, or to 1 if there is none or
+/// something private was better.
 ///
 /// # Errors
 /// [`FigureError::Empty`] if no method was private.
 pub fn figure(rows: &[Summary]) -> Result<String, FigureError> {
+    let private = || rows.iter().filter_map(|row| Some((row.epsilon?, row)));
+    let open = rows.iter().filter(|row| row.epsilon.is_none()).map(|row| row.auc).reduce(f64::max);
+    let open = open.filter(|open| private().all(|(_, row)| row.auc < *open));
+    let (best, axis) = match open {
+        Some(open) => (open, "AUC lost to privacy on test records"),
+        None => (1.0, "1 - AUC on test records"),
+    };
     let mut series: Vec<Series> = Vec::new();
-    for row in rows {
-        let Some(epsilon) = row.epsilon else { continue };
+    for (epsilon, row) in private() {
         let name = row.method.name();
-        let point = (epsilon, 1.0 - row.auc);
+        let point = (epsilon, best - row.auc);
         match series.iter_mut().find(|series| series.name == name) {
             Some(series) => series.points.push(point),
             None => series.push(Series { name: name.to_owned(), points: vec![point] }),
@@ -103,5 +110,5 @@ pub fn figure(rows: &[Summary]) -> Result<String, FigureError> {
     for series in &mut series {
         series.points.sort_by(|a, b| a.0.total_cmp(&b.0));
     }
-    log_log("epsilon", "1 - AUC on test records", &series)
+    log_log("epsilon", axis, &series)
 }

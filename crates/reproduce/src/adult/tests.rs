@@ -32,7 +32,9 @@ fn adult_at_epsilon_one() {
     assert!(private.log_likelihood > 0.7 * guess);
     let rows = summarise(&[private, open]);
     assert_eq!(table(&rows).expect("rows").rows().len(), 2);
-    assert!(figure(&rows).expect("a figure").starts_with("<svg"));
+    let drawn = figure(&rows).expect("a figure");
+    let lost = rows[0].auc < rows[1].auc;
+    assert!(drawn.starts_with("<svg") && drawn.contains("AUC lost to privacy") == lost);
 }
 
 /// All methods run on few records, and methods that are private say what they cost.

@@ -78,12 +78,17 @@ pub fn log_log(x: &str, y: &str, series: &[Series]) -> Result<String, FigureErro
     Ok(svg)
 }
 
-/// Moves names down until none is written over another.
+/// Moves names down until none is written over another, and up again from below the axis.
 fn apart(names: &mut [(f64, f64, usize)]) {
     const LINE: f64 = 14.0;
     names.sort_by(|a, b| a.0.total_cmp(&b.0));
     for k in 1..names.len() {
         names[k].0 = names[k].0.max(names[k - 1].0 + LINE);
+    }
+    let mut lowest = HEIGHT;
+    for name in names.iter_mut().rev() {
+        name.0 = name.0.min(lowest);
+        lowest = name.0 - LINE;
     }
 }
 
@@ -135,6 +140,10 @@ mod tests {
         // The middle of both axes.
         assert!(svg.contains("cx=\"230.0\" cy=\"150.0\""));
         assert_eq!(log_log("x", "y", &[]), Err(FigureError::Empty));
+        // Names of curves that end at the axis are one above the other, and above it.
+        let mut names = [(290.0, 0.0, 0), (299.0, 0.0, 1), (100.0, 0.0, 2)];
+        apart(&mut names);
+        assert_eq!(names.map(|name| name.0), [100.0, 286.0, 300.0]);
         let zero = Series { name: String::new(), points: vec![(0.0, 1.0)] };
         assert_eq!(log_log("x", "y", &[zero]), Err(FigureError::Empty));
     }
