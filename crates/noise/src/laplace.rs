@@ -17,11 +17,6 @@ pub struct Laplace<'a> {
 }
 
 impl Laplace<'_> {
-    /// Fills a slice with independent draws.
-    pub fn fill(&mut self, out: &mut [i64]) {
-        out.fill_with(|| self.draw());
-    }
-
     /// One draw: $\lfloor X/q \rfloor$ with a random sign, where $X$ is geometric with $P(X = x) \propto e^{-x/p}$; a
     /// negative zero is drawn again.
     pub fn draw(&mut self) -> i64 {

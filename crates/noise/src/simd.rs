@@ -1,4 +1,4 @@
-//! Kernels: plain Rust compiled twice, as it is and for AVX2, with the same results (`portable_equals_avx2`). Only the
+//! Kernels: plain Rust compiled as it is, for AVX2 and for AVX-512, with the same results (`portable_equals_wide`). Only the
 //! rows of ChaCha are spelled out in instructions, since compilers lose them otherwise. This is the only file with
 //! `unsafe` in it.
 
@@ -40,7 +40,7 @@ pub fn with_wide_vectors(work: impl FnOnce()) {
 #[allow(unsafe_code)]
 pub(crate) fn run(kernel: impl Kernel) {
     #[cfg(test)]
-    if tests::PORTABLE.get() {
+    if tests::MOST.get() == tests::Most::Portable {
         return kernel.run::<[u32; 8]>();
     }
     #[cfg(target_arch = "x86_64")]
@@ -49,8 +49,15 @@ pub(crate) fn run(kernel: impl Kernel) {
         fn wide(kernel: impl Kernel) {
             kernel.run::<avx2::Avx2Row>();
         }
-        // SAFETY: the processor has the feature that `wide` requires.
-        return unsafe { wide(kernel) };
+        #[target_feature(enable = "avx512dq,avx512vl,fma")]
+        fn wider(kernel: impl Kernel) {
+            kernel.run::<avx2::Avx2Row>();
+        }
+        let all = std::is_x86_feature_detected!("avx512dq") && std::is_x86_feature_detected!("avx512vl");
+        #[cfg(test)]
+        let all = all && tests::MOST.get() == tests::Most::All;
+        // SAFETY: the processor has the features that each requires, and avx512f, which those two imply.
+        return unsafe { if all { wider(kernel) } else { wide(kernel) } };
     }
     kernel.run::<[u32; 8]>();
 }

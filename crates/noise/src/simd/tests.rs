@@ -1,11 +1,22 @@
 use std::cell::Cell;
 
-std::thread_local!(pub static PORTABLE: Cell<bool> = const { Cell::new(false) });
+/// The widest vectors that may be used.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Most {
+    Portable,
+    Avx2,
+    All,
+}
 
-/// Does some work without AVX2.
-pub fn portable<T>(work: impl FnOnce() -> T) -> T {
-    PORTABLE.set(true);
-    let result = work();
-    PORTABLE.set(false);
-    result
+std::thread_local!(pub static MOST: Cell<Most> = const { Cell::new(Most::All) });
+
+/// Does some work with all that there is, without AVX-512, and without AVX2: the results must be the same.
+pub fn same<T: PartialEq + std::fmt::Debug>(work: impl Fn() -> T) {
+    let expected = work();
+    for most in [Most::Avx2, Most::Portable] {
+        MOST.set(most);
+        let found = work();
+        MOST.set(Most::All);
+        assert_eq!(found, expected);
+    }
 }

@@ -138,9 +138,7 @@ impl Lattice {
     /// Sums are modulo $2^{64}$, which is a function of the exact sum, so privacy holds even if one does not fit.
     #[inline(always)]
     pub(super) fn add(&self, real: &mut [f64], sums: &mut [i64]) {
-        for (x, scale) in real.iter_mut().zip(&self.scales) {
-            *x /= scale;
-        }
+        real.iter_mut().zip(&self.scales).for_each(|(x, scale)| *x /= scale);
         match &self.domain {
             Domain::Box { lower, upper } => {
                 if !real.iter().all(|x| x.is_finite()) {

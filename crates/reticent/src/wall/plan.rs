@@ -90,9 +90,8 @@ impl Plan {
             Lattice::new(&geometry, width, distance, noise_multiplier, resolution)
                 .filter(|lattice| lattice.holds(self.records))
         });
-        let Some(lattice) = lattice else {
-            return Err(PlanError::Lattice { what, multiplier: noise_multiplier });
-        };
+        let none = || PlanError::Lattice { what: what.clone(), multiplier: noise_multiplier };
+        let lattice = lattice.ok_or_else(none)?;
         let (mechanism, spread) = match geometry {
             Geometry::L1Ball { .. } => (Mechanism::Laplace { noise_multiplier }, 2f64.sqrt()),
             _ => (Mechanism::Gaussian { noise_multiplier }, 1.0),

@@ -129,8 +129,7 @@ pub(super) fn exact(
     (scratch, sum): (&mut Scratch, &mut [i64]),
 ) {
     let size = if lattice.is_ball() { query.block().clamp(1, sum.len()) } else { sum.len() };
-    let parts = rayon::current_num_threads();
-    let parts = if parts > 1 { 4 * parts } else { 1 };
+    let parts = if rayon::current_num_threads() > 1 { 4 * rayon::current_num_threads() } else { 1 };
     let add = |one: &mut Scratch, row: &[f64], sum: &mut [i64]| one.add(row, query, size, lattice, sum);
     in_parts((records, batch), (parts, scratch, sum), add, i64::wrapping_add);
 }
