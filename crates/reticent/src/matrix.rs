@@ -151,15 +151,21 @@ pub fn times(a: &[f64], size: usize, x: &[f64], out: &mut [f64]) {
 #[must_use]
 pub fn multiply(a: &[f64], b: &[f64], size: usize) -> Vec<f64> {
     let mut out = vec![0.0; size * size];
-    for i in 0..size {
-        for k in 0..size {
-            let x = a[i * size + k];
-            for j in 0..size {
-                out[i * size + j] += x * b[k * size + j];
+    with_wide_vectors(
+        #[inline(always)]
+        || {
+            for (row, a) in out.chunks_exact_mut(size).zip(a.chunks_exact(size)) {
+                a.iter().zip(b.chunks_exact(size)).for_each(|(a, b)| add_times(row, *a, b));
             }
-        }
-    }
+        },
+    );
     out
+}
+
+/// Adds so many times a vector to another.
+#[inline(always)]
+fn add_times(to: &mut [f64], by: f64, x: &[f64]) {
+    to.iter_mut().zip(x).for_each(|(to, x)| *to += by * x);
 }
 
 /// The transpose of a square matrix.
@@ -179,10 +185,35 @@ pub fn sandwich(a: &[f64], x: &[f64], size: usize) -> Vec<f64> {
 #[must_use]
 pub fn symmetric_inverse(a: &[f64], size: usize) -> Option<Vec<f64>> {
     let (mut l, mut out) = (vec![0.0; size * size], vec![0.0; size * size]);
-    cholesky(a, size, &mut l).then(|| {
-        inverse(&mut l, size, &mut out);
-        out
-    })
+    let positive = wide_cholesky(a, size, &mut l);
+    with_wide_vectors(
+        #[inline(always)]
+        || wide_inverse(&mut l, size, &mut out),
+    );
+    positive.then_some(out)
+}
+
+/// As [`inverse`], by whole rows.
+#[inline(always)]
+fn wide_inverse(l: &mut [f64], size: usize, out: &mut [f64]) {
+    let mut sum = vec![0.0; size];
+    for i in 0..size {
+        let (above, row) = l.split_at_mut(i * size);
+        let by = row[i];
+        sum[..i].fill(0.0);
+        for (k, (x, above)) in row[..i].iter().zip(above.chunks_exact(size)).enumerate() {
+            add_times(&mut sum[..=k], *x, above);
+        }
+        row[..i].iter_mut().zip(&sum).for_each(|(x, sum)| *x = -by * sum);
+    }
+    for row in l.chunks_exact(size).enumerate().map(|(k, row)| &row[..=k]) {
+        for (i, (x, out)) in row.iter().zip(out.chunks_exact_mut(size)).enumerate() {
+            add_times(&mut out[..=i], *x, row);
+        }
+    }
+    for i in 0..size {
+        (0..i).for_each(|j| out[j * size + i] = out[i * size + j]);
+    }
 }
 
 /// The inverse of any square matrix, by elimination with row pivots; `None` if it is singular.
@@ -448,9 +479,15 @@ mod tests {
             assert!((x - f64::from(u8::from(k % 6 == 0))).abs() < 1e-11, "{product:?}");
         }
         assert_eq!(general_inverse(&[1.0, 2.0, 2.0, 4.0], 2), None);
-        let symmetric = example(5);
-        let product = multiply(&symmetric, &symmetric_inverse(&symmetric, 5).unwrap(), 5);
-        assert!(product.iter().enumerate().all(|(k, x)| (x - f64::from(u8::from(k % 6 == 0))).abs() < 1e-11));
+        for size in [1, 2, 5, 8, 9, 23, 101] {
+            let symmetric = example(size);
+            let inverse = symmetric_inverse(&symmetric, size).unwrap();
+            assert_eq!(inverse, transpose(&inverse, size));
+            let unit = |k: usize| f64::from(u8::from(k.is_multiple_of(size + 1)));
+            let product = multiply(&symmetric, &inverse, size);
+            assert!(product.iter().enumerate().all(|(k, x)| (x - unit(k)).abs() < 1e-9), "{size}");
+        }
+        assert_eq!(symmetric_inverse(&[1.0, 2.0, 2.0, 1.0], 2), None);
     }
 
     #[test]

@@ -28,12 +28,11 @@ impl Frame {
         Self { centre, radius: (1.0 + spread).sqrt() }
     }
 
-    /// $z$, and the class as -1 or 1.
-    pub(super) fn features(&self, record: &[f64]) -> (Vec<f64>, f64) {
-        let mut z = vec![0.0; record.len()];
-        let target = write_features(record, &mut z);
+    /// Writes $z$, which is as long as the record; and the class as -1 or 1.
+    pub(super) fn write_features(&self, record: &[f64], z: &mut [f64]) -> f64 {
+        let target = write_features(record, z);
         z.iter_mut().zip(&self.centre).for_each(|(z, centre)| *z -= centre);
-        (z, target)
+        target
     }
 
     /// Weights of inputs as they are, from those of $z$: $w \cdot z = w \cdot x - w \cdot m$, so the bias is less by $w \cdot m$.
@@ -80,7 +79,8 @@ pub(super) mod tests {
         let moments = Moments { mean: vec![1.0, -2.0, 0.5, 0.25], covariance };
         let undone = frame.undo(&moments);
         let record = [0.5, -1.0, 0.75, 1.0];
-        let (z, target) = frame.features(&record);
+        let mut z = [0.0; 4];
+        let target = frame.write_features(&record, &mut z);
         assert!(z == [0.25, -1.5, 0.875, 1.0] && target == 1.0);
         let x = [0.5, -1.0, 0.75, 1.0];
         assert!((dot(&moments.mean, &z) - dot(&undone.mean, &x)).abs() < 1e-14);

@@ -52,6 +52,8 @@ mod wander;
 pub use plan::{LogisticError, LogisticPlan, LogisticRound};
 pub use variational::{SecondMoments, VariationalLogistic};
 
+use crate::matrix::wide_dot;
+
 /// Inputs with the 1 of the bias, and the class as -1 or 1. Inputs are taken to be between -1 and 1.
 fn features(record: &[f64]) -> (Vec<f64>, f64) {
     let mut x = vec![0.0; record.len()];
@@ -68,8 +70,9 @@ fn write_features(record: &[f64], x: &mut [f64]) -> f64 {
 }
 
 /// $v = \min(1, r^2/\lVert x\rVert^2)$: what a record counts.
+#[inline(always)]
 fn weight(x: &[f64], radius: f64) -> f64 {
-    (radius * radius / dot(x, x)).min(1.0)
+    (radius * radius / wide_dot(x, x)).min(1.0)
 }
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {

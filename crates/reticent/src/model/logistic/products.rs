@@ -62,7 +62,8 @@ impl Query for Products<'_> {
     }
 
     fn contribute(&self, record: &[f64], out: &mut [f64]) {
-        let (mut z, _) = self.frame.features(record);
+        let mut z = vec![0.0; record.len()];
+        self.frame.write_features(record, &mut z);
         z.pop();
         let unit = Self::unit(self.frame);
         let counts = (unit / dot(&z, &z).max(1e-300)).min(1.0);

@@ -6,7 +6,8 @@
 //! bias, which clipping by the length of the score would.
 
 use super::frame::Frame;
-use super::{dot, features, weight};
+use super::{features, weight, write_features};
+use crate::matrix::wide_dot;
 use crate::symmetric;
 use crate::wall::{Geometry, Query};
 use reticent_noise::with_wide_vectors;
@@ -34,7 +35,8 @@ impl Query for Scores<'_> {
     }
 
     fn contribute(&self, record: &[f64], out: &mut [f64]) {
-        score(&features(record), self.weights, self.radius, 1.0, out);
+        let target = write_features(record, out);
+        score(out, target, self.weights, self.radius, 1.0);
     }
 }
 
@@ -59,16 +61,22 @@ impl Query for CentredScores<'_> {
 
     fn contribute(&self, record: &[f64], out: &mut [f64]) {
         let radius = self.frame.radius;
-        score(&self.frame.features(record), self.weights, radius, 1.0 / radius, out);
+        let target = self.frame.write_features(record, out);
+        score(out, target, self.weights, radius, 1.0 / radius);
     }
 }
 
-/// $uv(y - p)x$ times a number.
-fn score((x, target): &(Vec<f64>, f64), weights: &[f64], radius: f64, by: f64, out: &mut [f64]) {
-    let p = sigmoid(dot(x, weights));
-    let residual = 0.5 * (target + 1.0) - p;
-    let by = by * weight(x, radius) * trust(p) * residual;
-    out.iter_mut().zip(x).for_each(|(out, x)| *out = by * x);
+/// Turns inputs $x$ into $uv(y - p)x$ times a number.
+fn score(x: &mut [f64], target: f64, weights: &[f64], radius: f64, by: f64) {
+    with_wide_vectors(
+        #[inline(always)]
+        || {
+            let p = sigmoid(wide_dot(x, weights));
+            let residual = 0.5 * (target + 1.0) - p;
+            let by = by * weight(x, radius) * trust(p) * residual;
+            x.iter_mut().for_each(|x| *x *= by);
+        },
+    );
 }
 
 /// How fast the mean of the weighted scores falls: $uv\,p(1-p)\,xx^T$. Last, the variance $u^2v^2p(1-p)$ of a score over
@@ -102,7 +110,7 @@ impl Query for Curvatures<'_> {
 
     fn contribute(&self, record: &[f64], out: &mut [f64]) {
         let (x, _) = features(record);
-        let p = sigmoid(dot(&x, self.weights));
+        let p = sigmoid(wide_dot(&x, self.weights));
         let by = weight(&x, self.radius) * trust(p);
         let variance = p * (1.0 - p);
         let Some((last, out)) = out.split_last_mut() else { return };
@@ -128,10 +136,12 @@ pub(super) fn outer(x: &[f64], by: f64, out: &mut [f64]) {
 }
 
 /// $u$.
+#[inline(always)]
 pub(super) fn trust(p: f64) -> f64 {
     0.5 / p.max(1.0 - p)
 }
 
+#[inline(always)]
 pub(super) fn sigmoid(x: f64) -> f64 {
     let e = (-x.abs()).exp();
     (if x < 0.0 { e } else { 1.0 }) / (1.0 + e)

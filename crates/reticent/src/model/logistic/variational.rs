@@ -29,8 +29,12 @@ pub struct VariationalLogistic {
     units: Vec<f64>,
 }
 
-/// What the E-step needs to know of the weights: $E[ww^T]$, its upper triangle row by row with what is off the diagonal twice.
-pub struct SecondMoments(Vec<f64>);
+/// Inputs side by side.
+const LANES: usize = 8;
+
+/// What the E-step needs to know of the weights: $E[ww^T]$, its upper triangle with what is off the diagonal twice. Of each [`LANES`] columns, the rows
+/// down to the diagonal, filled up with zeros.
+pub struct SecondMoments(Vec<[f64; LANES]>);
 
 impl VariationalLogistic {
     /// Before any record, for inputs that are usually no longer than `radius` with the 1 of the bias.
@@ -100,24 +104,30 @@ impl SecondMoments {
     #[inline(always)]
     fn scale(&self, x: &[f64]) -> f64 {
         let (mut rest, mut square) = (&self.0[..], 0.0);
-        for (i, a) in x.iter().enumerate() {
-            let (row, after) = rest.split_at(x.len() - i);
-            square += a * in_lanes(row, &x[i..]);
+        for first in (0..x.len()).step_by(LANES) {
+            let end = x.len().min(first + LANES);
+            let (rows, after) = rest.split_at(end);
             rest = after;
+            // Two sums, so that one addition need not wait for the other.
+            let (mut even, mut odd) = ([0.0; LANES], [0.0; LANES]);
+            let ((pairs, last), x_pairs) = (rows.as_chunks::<2>(), x.as_chunks::<2>().0);
+            for ([a, b], [x, y]) in pairs.iter().zip(x_pairs) {
+                for k in 0..LANES {
+                    even[k] += a[k] * x;
+                    odd[k] += b[k] * y;
+                }
+            }
+            for row in last {
+                for k in 0..LANES {
+                    even[k] += row[k] * x[end - 1];
+                }
+            }
+            for (k, x) in x[first..end].iter().enumerate() {
+                square += x * (even[k] + odd[k]);
+            }
         }
         square.max(0.0).sqrt()
     }
-}
-
-/// $a \cdot b$ in eight lanes, so that additions need not wait for each other.
-#[inline(always)]
-fn in_lanes(a: &[f64], b: &[f64]) -> f64 {
-    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
-    let mut lanes = [0.0; 8];
-    for (a, b) in a.iter().zip(b) {
-        (0..8).for_each(|k| lanes[k] += a[k] * b[k]);
-    }
-    lanes.iter().sum::<f64>() + dot(a_rest, b_rest)
 }
 
 impl ExpectationModel for VariationalLogistic {
@@ -130,8 +140,11 @@ impl ExpectationModel for VariationalLogistic {
     fn condition(&self) -> SecondMoments {
         let d = self.size();
         let square = |i: usize, j: usize| self.covariance[i * d + j] + self.mean[i] * self.mean[j];
-        let upper = (0..d).flat_map(|i| (i..d).map(move |j| (i, j)));
-        SecondMoments(upper.map(|(i, j)| square(i, j) * if i == j { 1.0 } else { 2.0 }).collect())
+        let twice = |i: usize, j: usize| if i < j { 2.0 } else { f64::from(u8::from(i == j)) };
+        let upper = |i: usize, j: usize| if j < d { twice(i, j) * square(i, j) } else { 0.0 };
+        let blocks =
+            (0..d).step_by(LANES).flat_map(|first| (0..d.min(first + LANES)).map(move |i| (i, first)));
+        SecondMoments(blocks.map(|(i, first)| std::array::from_fn(|k| upper(i, first + k))).collect())
     }
 
     fn statistics(&self, expectations: &SecondMoments, record: &[f64], out: &mut [f64]) {
@@ -140,7 +153,7 @@ impl ExpectationModel for VariationalLogistic {
         with_wide_vectors(
             #[inline(always)]
             || {
-                let weight = (self.radius * self.radius / in_lanes(first, first)).min(1.0);
+                let weight = weight(first, self.radius);
                 let omega = weight * polya_gamma::mean(expectations.scale(first));
                 outer(first, omega / self.units[1], second);
                 first.iter_mut().for_each(|x| *x *= 0.5 * weight * target / self.units[0]);
