@@ -20,6 +20,9 @@ pub struct LinearPosterior {
     pub naive: Moments,
     /// The expected variance of a target about $w \cdot x$; 1 for a probit, and 0 for a logistic response, which adds its own.
     pub noise_variance: f64,
+    /// What inputs are less by before they are weighted; nothing if there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub centre: Vec<f64>,
     response: Response,
 }
 
@@ -47,13 +50,14 @@ impl LinearPosterior {
             Response::Logistic => 0.0,
         };
         let response = model.response;
-        Some(Self { moments: aware(model, fit, &naive)?, naive, noise_variance, response })
+        let (moments, centre) = (aware(model, fit, &naive)?, Vec::new());
+        Some(Self { moments, naive, noise_variance, centre, response })
     }
 
-    /// A logistic regression with these weights, whose second moments are those without privacy noise.
+    /// A logistic regression with these weights, whose second moments are those without privacy noise, of inputs less a centre.
     #[must_use]
-    pub(crate) fn logistic(moments: Moments, naive: Moments) -> Self {
-        Self { moments, naive, noise_variance: 0.0, response: Response::Logistic }
+    pub(crate) fn logistic(moments: Moments, naive: Moments, centre: Vec<f64>) -> Self {
+        Self { moments, naive, noise_variance: 0.0, centre, response: Response::Logistic }
     }
 
     /// What is known of $w \cdot x$, and of the target of a regression: with the uncertainty from the privacy noise.
@@ -92,6 +96,8 @@ impl LinearPosterior {
     fn with(&self, weights: &Moments, inputs: &[f64]) -> Prediction {
         assert_eq!(inputs.len() + 1, weights.mean.len(), "as many inputs as the model has");
         let full = weights.covariance.len() > weights.mean.len();
+        let centred: Vec<f64> = inputs.iter().zip(&self.centre).map(|(x, centre)| x - centre).collect();
+        let inputs = if self.centre.is_empty() { inputs } else { &centred };
         let (mean, variance) = along(&weights.mean, &weights.covariance, full, inputs);
         Prediction { mean, variance, noise_variance: self.noise_variance }
     }

@@ -5,13 +5,12 @@
 //!
 //! $$A = s(C + mm^T), \qquad s = \tfrac14\sum v,$$
 //!
-//! with the means $m$ of inputs, of which that of the bias is 1, and variances $C$ within columns: $\mathrm{diag}(m) - mm^T$ for levels. To add a
-//! diagonal and to invert costs no more than to read it.
+//! with the means $m$ of inputs, of which that of the bias is 1, and variances $C$ within columns: $\mathrm{diag}(m) - mm^T$ for levels.
 //!
 //! Sums are released by class. That costs nothing: half of their difference is the score at weights 0, with the noise that a release
 //! of that score alone would have.
 
-use super::{dot, features, weight};
+use super::{features, weight};
 use crate::wall::{Geometry, Query, Released};
 
 /// Numbers vary by at least this share of what numbers between -1 and 1 with their mean can.
@@ -157,31 +156,17 @@ impl Independent {
         out
     }
 
-    /// Times a number.
-    pub(super) fn scaled(&self, by: f64) -> Self {
-        Self { scale: by * self.scale, ..self.clone() }
-    }
-
-    /// $Cx$.
-    fn within(&self, x: &[f64]) -> Vec<f64> {
-        let mut out: Vec<f64> = self.variance.iter().zip(x).map(|(v, x)| v * x).collect();
+    /// The diagonal of $C$.
+    pub(super) fn variances(&self) -> Vec<f64> {
+        let mut out = self.variance.clone();
         let mut first = 0;
         for &levels in &self.columns {
             if levels > 1 {
-                let column = first..first + levels;
-                let centre = dot(&self.mean[column.clone()], &x[column.clone()]);
-                column.for_each(|k| out[k] = self.mean[k] * (x[k] - centre));
+                (first..first + levels).for_each(|k| out[k] = self.mean[k] * (1.0 - self.mean[k]));
             }
             first += levels;
         }
         out
-    }
-
-    /// $Ax$.
-    pub(super) fn times(&self, x: &[f64]) -> Vec<f64> {
-        let centre = dot(&self.mean, x);
-        let within = self.within(x);
-        within.iter().zip(&self.mean).map(|(x, m)| self.scale * (x + m * centre)).collect()
     }
 
     /// Scores with the inputs less their means: $g - m g_{d+1}$, with that of the bias as it is.
@@ -189,55 +174,6 @@ impl Independent {
         let bias = score[score.len() - 1];
         let mut out: Vec<f64> = score.iter().zip(&self.mean).map(|(g, m)| g - m * bias).collect();
         out[score.len() - 1] = bias;
-        out
-    }
-
-    /// The mean and variance of $w \cdot x$ over records.
-    pub(super) fn along(&self, weights: &[f64]) -> (f64, f64) {
-        (dot(&self.mean, weights), dot(weights, &self.within(weights)))
-    }
-
-    /// The diagonal of $sC$, and $s$ for the bias: curvatures of weights that leave the mean of $w \cdot x$ alone.
-    pub(super) fn central(&self) -> Vec<f64> {
-        let mut out: Vec<f64> = self.variance.iter().map(|v| self.scale * v).collect();
-        let mut first = 0;
-        for &levels in &self.columns {
-            if levels > 1 {
-                (first..first + levels)
-                    .for_each(|k| out[k] = self.scale * self.mean[k] * (1.0 - self.mean[k]));
-            }
-            first += levels;
-        }
-        out[first] = self.scale;
-        out
-    }
-
-    /// $(A + \mathrm{diag}(t))^{-1}b$ for positive $t$, by Sherman and Morrison's formula: within columns, then for $mm^T$.
-    pub(super) fn solve(&self, shift: &[f64], b: &[f64]) -> Vec<f64> {
-        let x = self.solve_within(shift, b);
-        let along = self.solve_within(shift, &self.mean);
-        let by = self.scale * dot(&self.mean, &x) / (1.0 + self.scale * dot(&self.mean, &along));
-        x.iter().zip(&along).map(|(x, along)| x - by * along).collect()
-    }
-
-    /// $(sC + \mathrm{diag}(t))^{-1}b$.
-    fn solve_within(&self, shift: &[f64], b: &[f64]) -> Vec<f64> {
-        let s = self.scale;
-        let mut out: Vec<f64> = (0..b.len()).map(|k| b[k] / (s * self.variance[k] + shift[k])).collect();
-        let mut first = 0;
-        for &levels in &self.columns {
-            if levels > 1 {
-                let column = first..first + levels;
-                let share = |k: usize| self.mean[k] / (s * self.mean[k] + shift[k]);
-                let pulled: f64 = column.clone().map(|k| share(k) * b[k]).sum();
-                // As means of levels sum to 1, this is the mean of t / (s m + t), which is above 0.
-                let left: f64 = column.clone().map(|k| share(k) * shift[k]).sum();
-                column.for_each(|k| {
-                    out[k] = b[k] / (s * self.mean[k] + shift[k]) + share(k) * s * pulled / left;
-                });
-            }
-            first += levels;
-        }
         out
     }
 }
@@ -289,33 +225,16 @@ fn onto_simplex(values: &mut [f64], total: f64) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use super::super::dot;
     use super::*;
-    use crate::matrix;
 
-    fn example() -> Independent {
-        let mean = vec![0.2, 0.5, 0.3, -0.4, 0.9, 0.1, 1.0];
-        let variance = vec![0.0, 0.0, 0.0, 0.3, 0.0, 0.0, 0.0];
-        Independent { columns: vec![3, 1, 2], scale: 7.0, mean, variance, mean_noise: 0.0 }
-    }
-
-    /// The short way to invert agrees with the long one.
-    #[test]
-    fn columns_are_solved() {
-        let a = example();
-        let unit = |k: usize| (0..7).map(|i| f64::from(u8::from(i == k))).collect::<Vec<f64>>();
-        let shift = [0.5, 1.0, 2.0, 0.1, 3.0, 0.7, 0.2];
-        let mut dense: Vec<f64> = (0..7).flat_map(|k| a.times(&unit(k))).collect();
-        // The second moments of levels that exclude each other are their means, and of columns that are independent products.
-        assert!((dense[0] - 7.0 * 0.2).abs() < 1e-14 && dense[1].abs() < 1e-14);
-        assert!((dense[4] - 7.0 * 0.2 * 0.9).abs() < 1e-14 && (dense[3 * 8] - 7.0 * 0.46).abs() < 1e-14);
-        (0..7).for_each(|k| dense[k * 8] += shift[k]);
-        let inverse = matrix::symmetric_inverse(&dense, 7).expect("positive");
-        let b = [1.0, -2.0, 0.3, 0.8, -1.1, 0.4, 2.0];
-        let mut long = vec![0.0; 7];
-        matrix::times(&inverse, 7, &b, &mut long);
-        let short = a.solve(&shift, &b);
-        assert!(long.iter().zip(&short).all(|(a, b)| (a - b).abs() < 1e-12), "{long:?} {short:?}");
+    /// Columns with these means, and numbers of this variance.
+    pub(in super::super) fn independent(columns: &[usize], mean: &[f64], variance: f64) -> Independent {
+        let mut all = vec![0.0; mean.len()];
+        numbers(columns).for_each(|k| all[k] = variance);
+        let (columns, mean) = (columns.to_vec(), mean.to_vec());
+        Independent { columns, scale: 7.0, mean, variance: all, mean_noise: 0.0 }
     }
 
     /// Scores that agree stay; others are moved at a right angle to those that do.
@@ -367,12 +286,11 @@ mod tests {
             step: 1,
             guarantee: crate::budget::Guarantee::None(crate::budget::NotPrivate::NoNoise),
         };
-        let (curvature, seen, moved) = Independent::read(&released, &columns, 4);
+        let (known, seen, moved) = Independent::read(&released, &columns, 4);
         assert!(seen.score.iter().zip(score).all(|(a, b)| (a - b).abs() < 1e-15) && moved == 0);
-        // A fourth of the sum of the products: levels 2/4; the number has a mean square of 1/16, read as (1/4)^1.5 = 1/8.
-        let row = curvature.times(&[1.0, 0.0, 0.0, 0.0]);
-        assert!([0.5, 0.0, 0.0, 0.5].iter().zip(&row).all(|(a, b)| (a - b).abs() < 1e-15), "{row:?}");
-        let row = curvature.times(&[0.0, 0.0, 1.0, 0.0]);
-        assert!((row[2] - 0.125).abs() < 1e-15 && row[3].abs() < 1e-15);
+        // Half of the records have each level; the number has a mean square of 1/16, read as (1/4)^1.5 = 1/8.
+        assert_eq!(known.mean, [0.5, 0.5, 0.0, 1.0]);
+        assert_eq!(known.variances(), [0.25, 0.25, 0.125, 0.0]);
+        assert_eq!(known.covariance()[..4], [0.25, -0.25, 0.0, 0.0]);
     }
 }

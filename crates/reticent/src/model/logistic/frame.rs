@@ -12,7 +12,7 @@ use crate::matrix;
 /// Where inputs are centred, and how long they are then.
 pub(super) struct Frame {
     /// The mean of each input; 0 for the bias.
-    centre: Vec<f64>,
+    pub(super) centre: Vec<f64>,
     /// $R$: the root of the mean square of the length of $z$, the bias included.
     pub(super) radius: f64,
 }
@@ -22,9 +22,7 @@ impl Frame {
         let mut centre = known.mean.clone();
         let last = centre.len() - 1;
         centre[last] = 0.0;
-        let size = known.mean.len();
-        let covariance = known.covariance();
-        let spread: f64 = (0..size).map(|k| covariance[k * (size + 1)]).sum();
+        let spread: f64 = known.variances().iter().sum();
         Self { centre, radius: (1.0 + spread).sqrt() }
     }
 

@@ -160,7 +160,9 @@ impl LogisticPlan {
         let loudness = 4.0 * size as f64 / (mu * records as f64);
         let steps = match (privacy, kind) {
             (None, _) => FREE_STEPS,
-            (_, Kind::Pooled) => (STEPS as f64 / (1.0 + 4.0 * loudness)).round().max(1.0) as u64,
+            (_, Kind::Pooled | Kind::Columns) => {
+                (STEPS as f64 / (1.0 + 4.0 * loudness)).round().max(1.0) as u64
+            }
             _ => STEPS,
         };
         let noise_of = |share: f64| 1.0 / (mu * share.sqrt());
@@ -181,16 +183,17 @@ impl LogisticPlan {
                 })
                 .to_vec(),
             Kind::Pooled => vec![round(Some(SUMS.0 + SUMS.1 * loudness.min(1.0)), Some(PRODUCTS))],
-            Kind::Columns => vec![round(Some(SUMS.0), None)],
+            Kind::Columns => vec![round(Some(SUMS.0 + SUMS.1 * loudness.min(1.0)), None)],
         };
         let noise = ends * 0.5 * radius / (mu * SHARES[1].1.sqrt());
         let ridge = (1.0 / prior_variance).min(1.0) + if privacy.is_some() { RIDGE * noise } else { 0.0 };
         let mut why =
             vec![format!("records count as if their inputs were no longer than {radius:.2}, which most are")];
-        let half = "scores weighted so that none is longer than half of that";
         why.extend(match kind {
             Kind::Matrix => [
-                format!("{steps} steps in each of two rounds, about all records: {half}"),
+                format!(
+                    "{steps} steps in each of two rounds, about all records: scores weighted so that none is longer than half of that"
+                ),
                 format!(
                     "the noise of the average of the last {steps} scores is {noise:.1} in each, so weights are drawn to 0 by a ridge of {ridge:.1} on the way"
                 ),
@@ -204,9 +207,11 @@ impl LogisticPlan {
                 ),
             ],
             Kind::Columns => [
-                format!("sums of inputs by class, then {steps} steps about all records: {half}"),
                 format!(
-                    "{size} weights are too many for products of inputs: columns are taken to be independent, so intervals are too short"
+                    "sums of inputs by class, then {steps} steps about all records, of inputs less the means that those sums say: they are shorter, so their noise is less"
+                ),
+                format!(
+                    "{size} weights are too many for products of inputs: columns are taken to be independent as far as scores do not tell otherwise, and intervals are approximate"
                 ),
             ],
         });
@@ -248,7 +253,7 @@ impl LogisticPlan {
                 };
                 sums(what, k, width, geometry, noise, 1)
             });
-            let (what, geometry) = if by_class.is_some() && curvature.is_some() {
+            let (what, geometry) = if by_class.is_some() {
                 ("weighted scores of centred inputs", CentredScores::geometry())
             } else {
                 ("weighted scores", Scores::geometry(radius))
@@ -319,16 +324,22 @@ impl LogisticPlan {
             Some(privacy) => Wall::new(records, source, plan, privacy, ledger)?,
             None => Wall::without_privacy(records, source, plan, ledger)?,
         };
+        let mut centre = Vec::new();
         let ([moments, naive], projections) = match self.kind() {
             Some(Kind::Matrix) => {
                 let (path, projections) = self.walk(&mut wall, &ids)?;
                 (posterior(&path, self.prior).ok_or(LogisticError::NoDensity)?, projections)
             }
             Some(Kind::Pooled) => pool(self, &mut wall, &ids)?,
-            _ => wander(self, &mut wall, &ids)?,
+            _ => {
+                let (moments, frame, projections) = wander(self, &mut wall, &ids)?;
+                centre = frame.centre;
+                centre.pop();
+                (moments, projections)
+            }
         };
         let receipt = wall.finish(projections)?;
-        Ok((LinearPosterior::logistic(moments, naive), receipt))
+        Ok((LinearPosterior::logistic(moments, naive, centre), receipt))
     }
 
     /// The same without privacy and without a ledger, for public records.

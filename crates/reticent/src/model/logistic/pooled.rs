@@ -28,18 +28,18 @@ use crate::matrix;
 use crate::wall::{SumId, Wall};
 
 /// How far the mean of a score is off that the normal law says, as a share.
-const DOUBT: f64 = 0.3;
+pub(super) const DOUBT: f64 = 0.3;
 /// How far the length of the weights is off for the same reason, as a share.
-const LENGTH_DOUBT: f64 = 0.07;
+pub(super) const LENGTH_DOUBT: f64 = 0.07;
 /// Points and reach, in standard deviations, of means over normal laws.
 const GRID: (usize, f64) = (41, 4.0);
 /// How often weights and slopes are found from each other before the next score, and intervals and what they rest on at the end.
-const ROUNDS: usize = 2;
-const LAST_ROUNDS: usize = 4;
+pub(super) const ROUNDS: usize = 2;
+pub(super) const LAST_ROUNDS: usize = 4;
 /// The standard deviation of $w \cdot x$ is at most this many times as large as where scores were released, or as this.
-const FARTHER: f64 = 1.25;
+pub(super) const FARTHER: f64 = 1.25;
 /// The least noise of a score over the variance of records.
-const LEAST_NOISE: f64 = 1e-4;
+pub(super) const LEAST_NOISE: f64 = 1e-4;
 
 /// The posterior of the weights, first with and then without the privacy noise; and how many sums noise had pushed out of their domain.
 pub(super) fn pool(
@@ -222,19 +222,19 @@ impl Pooled {
 }
 
 /// Means over two normal laws.
-struct Slopes {
+pub(super) struct Slopes {
     /// $c_v$ and $c_m$.
-    within: f64,
-    between: f64,
+    pub(super) within: f64,
+    pub(super) between: f64,
     /// $E[h]$.
-    mean: f64,
+    pub(super) mean: f64,
     /// What the variance of scores is to how they fall, at the weights.
-    ratio: f64,
+    pub(super) ratio: f64,
 }
 
 impl Slopes {
     /// For the mean and variance of $w_s \cdot x$ and of $w \cdot x$, and their covariance.
-    fn new(from: (f64, f64), to: (f64, f64), along: f64) -> Self {
+    pub(super) fn new(from: (f64, f64), to: (f64, f64), along: f64) -> Self {
         let (count, reach) = GRID;
         let at = |k: usize| reach * (2.0 * k as f64 / (count - 1) as f64 - 1.0);
         let slope = along / to.1;

@@ -63,14 +63,25 @@ impl Precisions {
     /// Takes steps uphill for a positive $K$ and for $b$; `None` if there is no such posterior.
     pub(super) fn climb(&mut self, known: &[f64], natural: &[f64]) -> Option<()> {
         let n = natural.len();
-        let mut weights = vec![0.0; n];
-        for _ in 0..STEPS {
-            let covariance = matrix::symmetric_inverse(&self.added_to(known, n), n)?;
+        self.climb_by(|precisions| {
+            let covariance = matrix::symmetric_inverse(&precisions.added_to(known, n), n)?;
+            let mut weights = vec![0.0; n];
             matrix::times(&covariance, n, natural, &mut weights);
+            Some(((0..n).map(|k| covariance[k * (n + 1)]).collect(), weights))
+        })
+    }
+
+    /// The same with the diagonal of $V$, and $w$, by a function.
+    pub(super) fn climb_by(
+        &mut self,
+        posterior: impl Fn(&Self) -> Option<(Vec<f64>, Vec<f64>)>,
+    ) -> Option<()> {
+        for _ in 0..STEPS {
+            let (variance, weights) = posterior(self)?;
             let means = self.means();
             for (column, log) in self.columns.iter().zip(&mut self.logs) {
                 let precision = log.exp();
-                let trace: f64 = column.clone().map(|k| covariance[k * (n + 1)]).sum();
+                let trace: f64 = variance[column.clone()].iter().sum();
                 let length = precision * column.clone().map(|k| weights[k] * weights[k]).sum::<f64>();
                 let found = (column.len() as f64 - precision * trace).max(1e-3);
                 let tied = 1.0 / (SPREAD * SPREAD);

@@ -1,182 +1,282 @@
-//! A private fit with the curvature of [independent columns](super::columns).
+//! A private fit that pools scores as [`pooled`](super::pooled) does, with columns that are taken to be independent of each other.
 //!
-//! Scores were released at weights $w_s$, each with noise: $g_s = A(\hat w - w_s) + e_s$. So weighted means $\sum_s c_s(g_s + Aw_s) = b$ say
-//! $b \sim N(Aw, \varrho A + \nu)$, where $\varrho A$ is the variance of scores and $\nu = \sum_s c_s^2\tau_s^2$. With $w \sim N(0, \alpha^{-1}I)$ the mean of $w$ given $b$ solves
+//! In the [coordinates](super::basis) of independent columns the covariance of inputs is a diagonal $\lambda$, and with it all that scores say about
+//! weights: nothing grows faster than their number. Products of inputs are not released. How far columns depend on each other shows in
+//! the scores: the one at $w_s$ is off from what weights $w$ say about it by
 //!
-//! $$\left(A + \alpha(\varrho + \nu A^{-1})\right) w = b,$$
+//! $$(s\,c_v)^2\kappa\,\lambda_k\sum_j\lambda_j(w_j - w_{sj})^2$$
 //!
-//! in which a diagonal stands for $A^{-1}$. The next scores are released there, so that what $A$ leaves out is found out on the way. Scores that were released far from where they vanish depend on $A$ most: they count as if they had noise of
-//! a share [`DOUBT`] of their length.
+//! on average, squared, if the mean square of correlations is $\kappa$. That is found by least squares, counts as noise of the score, and is
+//! information that the weights lack.
 
-use super::columns::{ClassSums, Independent, Seen, agree};
-use super::scores::{Scores, sigmoid};
+use super::basis::Basis;
+use super::columns::{ClassSums, Independent, Seen};
+use super::frame::{Frame, balance};
+use super::pooled::{DOUBT, FARTHER, LAST_ROUNDS, LEAST_NOISE, LENGTH_DOUBT, ROUNDS, Slopes};
+use super::precision::Precisions;
+use super::scores::CentredScores;
 use super::{LogisticError, LogisticPlan, dot};
-use crate::family::{Gamma, Moments};
+use crate::family::Moments;
 use crate::wall::{SumId, Wall};
 
-/// How far the curvature of independent columns is off, as a share.
-const DOUBT: f64 = 0.3;
-/// Precisions $\alpha$ that are thought possible, over that of the prior: from the least to the most, and how many.
-const PRECISIONS: (f64, f64, usize) = (0.6, 400.0, 27);
-/// Points and reach, in standard deviations, of means over $w \cdot x$.
-const GRID: (usize, f64) = (401, 5.0);
-/// The curvature of a weighted score at weights 0, over $\lVert x\rVert^2$.
-const STEEPEST: f64 = 0.25;
+/// The mean square of correlations that is usual, and the most that is thought possible.
+const USUAL_CORRELATED: f64 = 0.01;
+const MOST_CORRELATED: f64 = 0.25;
+/// What records of centred inputs count, on average.
+const USUAL_WEIGHT: f64 = 0.93;
 
-/// The posterior of the weights with independent ones, first with and then without the privacy noise: covariances are diagonals. And how many sums
-/// noise had pushed out of their domain.
+/// The posterior of the weights of inputs less their means, first with and then without the privacy noise: covariances are diagonals. The means, and
+/// how many sums noise had pushed out of their domain.
 pub(super) fn wander(
     plan: &LogisticPlan,
     wall: &mut Wall,
     ids: &[SumId],
-) -> Result<([Moments; 2], u64), LogisticError> {
-    let (columns, radius) = (&plan.columns, plan.radius);
-    let released = wall.sum(ids[0], &ClassSums { columns, radius })?;
-    let (start, first, moved) = Independent::read(&released, columns, plan.records);
-    let (mut seen, mut temper) = (vec![first], 1.0);
-    for _ in 0..plan.rounds[0].steps {
-        let last = &seen[seen.len() - 1];
-        let curvature = local(&start, &last.weights, temper).0;
-        let weights = Evidence::new(&curvature, &seen).settle(&curvature, plan.prior).0;
-        let released = wall.sum(ids[1], &Scores { weights: &weights, radius })?;
-        let mut score = released.values;
-        agree(&mut score, columns);
-        let noise = vec![released.noise_sd[0].powi(2); score.len()];
-        let now = Seen { weights, score, noise };
-        temper *= steeper(&curvature, last, &now).max(1.0);
-        seen.push(now);
-    }
-    let curvature = local(&start, &seen[seen.len() - 1].weights, temper).0;
-    let evidence = Evidence::new(&curvature, &seen);
-    let (mean, precision) = evidence.settle(&curvature, plan.prior);
-    let (curvature, ratio) = local(&start, &mean, 1.0);
-    let diagonal = |noise: &dyn Fn(usize) -> f64| -> Vec<f64> {
-        let one = |(k, a): (usize, f64)| 1.0 / (a * a / (ratio * a + noise(k)).max(1e-300) + precision);
-        curvature.central().into_iter().enumerate().map(one).collect()
+) -> Result<([Moments; 2], Frame, u64), LogisticError> {
+    let columns = &plan.columns;
+    let released = wall.sum(ids[0], &ClassSums { columns, radius: plan.radius })?;
+    let (known, mut first, moved) = Independent::read(&released, columns, plan.records);
+    let frame = Frame::new(&known);
+    let scale = 0.25 * USUAL_WEIGHT * plan.records as f64;
+    let by = scale / known.scale;
+    first.score = known.centred(&first.score).iter().map(|g| by * g).collect();
+    balance(&mut first.score, columns);
+    let basis = Basis::new(&known, columns);
+    first.score = basis.turned(&first.score);
+    first.noise.iter_mut().for_each(|noise| *noise *= by * by);
+    let mut wander = Wander {
+        scale,
+        mean_doubt: known.mean_noise.min(1.0 / columns.len() as f64),
+        precisions: Precisions::new(columns, (plan.prior.shape - 1.0) / plan.prior.rate),
+        weights: vec![0.0; plan.size()],
+        seen: vec![first],
+        found: vec![0.0; plan.size()],
+        variance: vec![0.0; plan.size()],
+        away: 0.0,
+        misfit: Misfit::default(),
+        temper: 1.0,
+        basis,
     };
-    let aware = Moments { mean: mean.clone(), covariance: diagonal(&|k| evidence.noise[k] + evidence.doubt) };
-    let naive = Moments { mean, covariance: diagonal(&|_| 0.0) };
-    let finite = aware.mean.iter().chain(&aware.covariance).chain(&naive.covariance).all(|x| x.is_finite());
-    if finite { Ok(([aware, naive], moved)) } else { Err(LogisticError::NoDensity) }
+    for _ in 0..plan.rounds[0].steps {
+        wander.settle(ROUNDS).ok_or(LogisticError::NoDensity)?;
+        let weights = wander.basis.back(&wander.weights);
+        let released = wall.sum(ids[1], &CentredScores { weights: &weights, frame: &frame })?;
+        let mut score: Vec<f64> = released.values.iter().map(|g| frame.radius * g).collect();
+        balance(&mut score, columns);
+        let noise = vec![(frame.radius * released.noise_sd[0]).powi(2); score.len()];
+        let score = wander.basis.turned(&score);
+        wander.see(Seen { weights: wander.weights.clone(), score, noise });
+    }
+    wander.settle(LAST_ROUNDS).ok_or(LogisticError::NoDensity)?;
+    let moments = wander.posterior().ok_or(LogisticError::NoDensity)?;
+    Ok((moments, frame, moved))
 }
 
-/// The curvature at these weights, times `temper`; and the ratio $\varrho$ of the variance of scores to it. All of it is taken to fall alike.
-fn local(start: &Independent, weights: &[f64], temper: f64) -> (Independent, f64) {
-    let (along, spread) = start.along(weights);
-    let (slope, variance) = slopes(along, spread.max(0.0));
-    (start.scaled(temper * slope / STEEPEST), variance / slope)
+/// All of it in the coordinates of the basis.
+struct Wander {
+    basis: Basis,
+    /// $s$.
+    scale: f64,
+    /// The variance of the error of the means of inputs, on average.
+    mean_doubt: f64,
+    precisions: Precisions,
+    seen: Vec<Seen>,
+    weights: Vec<f64>,
+    /// The posterior mean and variance of the weights, and how far from it scores were released that it rests on: $\sum_j\lambda_j(w_j - w_{sj})^2$.
+    found: Vec<f64>,
+    variance: Vec<f64>,
+    away: f64,
+    misfit: Misfit,
+    /// How many times as steep scores were found to be as independent columns say.
+    temper: f64,
 }
 
-/// How many times as steep scores were between two releases as the curvature says, less two standard deviations of the noise.
-fn steeper(curvature: &Independent, last: &Seen, now: &Seen) -> f64 {
-    let gap = |a: &[f64], b: &[f64]| -> Vec<f64> { a.iter().zip(b).map(|(a, b)| a - b).collect() };
-    let moved = gap(&now.weights, &last.weights);
-    let fallen = dot(&moved, &gap(&last.score, &now.score));
-    let sd = (dot(&moved, &moved) * (last.mean_noise() + now.mean_noise())).sqrt();
-    let expected = dot(&moved, &curvature.times(&moved));
-    if expected > 0.0 { (fallen - 2.0 * sd) / expected } else { 1.0 }
+/// How far scores are off from what independent columns say, by least squares.
+#[derive(Default)]
+struct Misfit {
+    product: f64,
+    square: f64,
 }
 
-/// What all scores say together.
-struct Evidence {
-    /// $b$.
-    natural: Vec<f64>,
-    /// $\nu$.
-    noise: Vec<f64>,
-    /// The variance of what the curvature does not know about scores.
-    doubt: f64,
-    /// The diagonal that stands for $A$.
-    central: Vec<f64>,
+impl Misfit {
+    /// One score: what it is off by for a mean square of correlations of 1, what it is off by, and the variance of that.
+    fn add(&mut self, unit: f64, off: f64, unsure: f64) {
+        // Scores are as sure as their noise lets them be.
+        let by = 1.0 / unsure.max(1e-300);
+        self.product += by * unit * off;
+        self.square += by * unit * unit;
+    }
+
+    /// $\kappa$: what is found, and what is usual, which is off by as much as itself.
+    fn correlated(&self) -> f64 {
+        let usual = 1.0 / (USUAL_CORRELATED * USUAL_CORRELATED);
+        let found = (self.product + usual * USUAL_CORRELATED) / (self.square + usual);
+        found.clamp(0.0, MOST_CORRELATED)
+    }
 }
 
-impl Evidence {
-    fn new(curvature: &Independent, seen: &[Seen]) -> Self {
-        let size = seen[0].score.len();
-        let doubt = |seen: &Seen| {
-            let far = dot(&seen.score, &seen.score) / size as f64 - seen.mean_noise();
-            DOUBT * DOUBT * far.max(0.0)
+/// What a score says about the weights.
+struct Says {
+    slopes: Slopes,
+    /// What it should be at the weights so far.
+    expected: Vec<f64>,
+    /// $\sum_j\lambda_j(w_j - w_{sj})^2$.
+    away: f64,
+}
+
+impl Wander {
+    fn size(&self) -> usize {
+        self.weights.len()
+    }
+
+    /// The mean and variance of $w \cdot z$; and its covariance with that of other weights.
+    fn along(&self, weights: &[f64], others: &[f64]) -> ((f64, f64), f64) {
+        let with = |other: &[f64]| -> f64 {
+            self.basis.variance.iter().zip(weights).zip(other).map(|((v, a), b)| v * a * b).sum()
         };
-        let shares: Vec<f64> =
-            seen.iter().map(|seen| 1.0 / (seen.mean_noise() + doubt(seen) + 1e-12)).collect();
-        let total: f64 = shares.iter().sum();
-        let (mut score, mut weights, mut noise) = (vec![0.0; size], vec![0.0; size], vec![0.0; size]);
-        let mut doubts = 0.0;
-        for (seen, share) in seen.iter().zip(shares) {
-            let c = share / total;
-            doubts += c * c * doubt(seen);
-            for k in 0..size {
-                score[k] += c * seen.score[k];
-                weights[k] += c * seen.weights[k];
-                noise[k] += c * c * seen.noise[k];
+        ((weights[self.size() - 1], with(weights)), with(others))
+    }
+
+    fn says(&self, seen: &Seen) -> Says {
+        let (from, covariance) = self.along(&seen.weights, &self.weights);
+        let (to, _) = self.along(&self.weights, &self.weights);
+        let slopes = Slopes::new(from, (to.0, to.1.max(1e-9)), covariance);
+        let gap: Vec<f64> = self.weights.iter().zip(&seen.weights).map(|(a, b)| a - b).collect();
+        let within = self.temper * self.scale * slopes.within;
+        let mut expected: Vec<f64> =
+            self.basis.variance.iter().zip(&gap).map(|(v, gap)| within * v * gap).collect();
+        expected[self.size() - 1] = 4.0 * self.scale * slopes.mean;
+        let away = self.basis.variance.iter().zip(&gap).map(|(v, gap)| v * gap * gap).sum();
+        Says { slopes, expected, away }
+    }
+
+    /// Takes one more score, at the weights so far.
+    fn see(&mut self, now: Seen) {
+        let inputs = self.size() - 1;
+        let (local, ratio) = self.local();
+        // What it is beyond what should be, and beyond noise, what was not known of the weights, and what records vary.
+        let (mut off, mut unsure) = (0.0, 0.0);
+        for k in 0..inputs {
+            let expected = local[k] * (self.found[k] - self.weights[k]);
+            let variance = now.noise[k] + local[k] * local[k] * self.variance[k] + ratio * local[k];
+            off += (now.score[k] - expected).powi(2) - variance;
+            unsure += 2.0 * variance * variance;
+        }
+        let total: f64 = local[..inputs].iter().sum();
+        let steepest = self.basis.variance.iter().sum::<f64>();
+        self.misfit.add(total * total / steepest.max(1e-300) * self.away, off, unsure);
+        if let Some(last) = self.seen.last() {
+            // If it points back by more than its noise the last step was too long.
+            let moved: Vec<f64> =
+                now.weights.iter().zip(&last.weights).take(inputs).map(|(a, b)| a - b).collect();
+            let back = -dot(&moved, &now.score[..inputs]);
+            let sd = (dot(&moved, &moved) * now.mean_noise()).sqrt();
+            let expected = dot(&moved, &self.says(last).expected[..inputs]);
+            if expected > 0.0 {
+                self.temper *= 1.0 + ((back - 3.0 * sd) / expected).clamp(0.0, 1.0);
             }
         }
-        let natural = curvature.times(&weights).iter().zip(&score).map(|(a, b)| a + b).collect();
-        let mut central = curvature.central();
-        // That of the bias, which is last, is the scale of all.
-        let least = 1e-3 * central[size - 1] / size as f64;
-        central.iter_mut().for_each(|a| *a = a.max(least));
-        Self { natural, noise, doubt: doubts, central }
+        self.seen.push(now);
     }
 
-    /// The mean of the weights, and the precision of their prior.
-    fn settle(&self, curvature: &Independent, prior: Gamma) -> (Vec<f64>, f64) {
-        let alpha = self.precision(curvature, prior);
-        let shift = |(a, noise): (&f64, &f64)| alpha * (1.0 + noise / a);
-        let shift: Vec<f64> = self.central.iter().zip(&self.noise).map(shift).collect();
-        (curvature.solve(&shift, &self.natural), alpha)
+    /// Finds the weights given all scores so far; `None` if numbers have got out of hand.
+    fn settle(&mut self, rounds: usize) -> Option<()> {
+        for _ in 0..rounds {
+            let (information, natural) = self.evidence();
+            let (local, ratio) = self.local();
+            let gain = |k: usize| local[k] / (local[k] + ratio * information[k]).max(1e-300);
+            let known: Vec<f64> = (0..self.size()).map(|k| gain(k) * information[k]).collect();
+            let natural: Vec<f64> = (0..self.size()).map(|k| gain(k) * natural[k]).collect();
+            let posterior = |precisions: &Precisions| {
+                let variance: Vec<f64> =
+                    precisions.all().zip(&known).map(|(a, known)| 1.0 / (a + known)).collect();
+                let weights = variance.iter().zip(&natural).map(|(v, b)| v * b).collect();
+                Some((variance, weights))
+            };
+            (self.variance, self.found) = posterior(&self.precisions)?;
+            self.weights.clone_from(&self.found);
+            self.stay_near();
+            self.precisions.climb_by(posterior)?;
+            if !self.weights.iter().all(|w| w.is_finite()) {
+                return None;
+            }
+        }
+        Some(())
     }
 
-    /// The posterior mean of $\alpha$: less its mean $b$ is as if $b_k \sim N(0, a_k^2/\alpha + a_k + \nu_k)$, each by itself.
-    fn precision(&self, curvature: &Independent, prior: Gamma) -> f64 {
-        let centred = curvature.centred(&self.natural);
-        let usual = (prior.shape - 1.0) / prior.rate;
-        let (low, high, count) = PRECISIONS;
-        let at = |k: usize| usual * low * (high / low).powf(k as f64 / (count - 1) as f64);
-        let log_density = |alpha: f64| {
-            let parts = centred.iter().zip(&self.central).zip(&self.noise);
-            let evidence = parts.map(|((b, a), noise)| {
-                let variance = a * a / alpha + a + noise;
-                -0.5 * (variance.ln() + b * b / variance)
-            });
-            // Points are even in log alpha, so the density of the prior is that of log alpha.
-            evidence.sum::<f64>() + prior.shape * alpha.ln() - prior.rate * alpha
+    /// Weights go little farther from 0 than scores were released.
+    fn stay_near(&mut self) {
+        let spread = |weights: &[f64]| self.along(weights, weights).1.sqrt();
+        let known = self.seen.iter().map(|seen| spread(&seen.weights)).fold(1.0, f64::max);
+        let by = FARTHER * known / spread(&self.weights).max(1e-300);
+        if by < 1.0 {
+            self.weights.iter_mut().for_each(|w| *w *= by);
+        }
+    }
+
+    /// The information of scores about each weight, and that times the weight.
+    fn evidence(&mut self) -> (Vec<f64>, Vec<f64>) {
+        let (n, s) = (self.size(), self.scale);
+        let all: Vec<Says> = self.seen.iter().map(|seen| self.says(seen)).collect();
+        let correlated = self.misfit.correlated();
+        let variance = &self.basis.variance;
+        let least = LEAST_NOISE * s * variance.iter().sum::<f64>() / n as f64;
+        let (mut information, mut natural, mut away) = (vec![0.0; n], vec![0.0; n], 0.0);
+        for (seen, says) in self.seen.iter().zip(&all) {
+            let within = self.temper * s * says.slopes.within;
+            let noise = seen.mean_noise()
+                + (4.0 * s * says.slopes.mean).powi(2) * self.mean_doubt
+                + DOUBT * DOUBT * dot(&says.expected, &says.expected) / n as f64
+                + least;
+            for k in 0..n {
+                let slope = if k + 1 < n { within * variance[k] } else { s * says.slopes.between };
+                let off = within * within * correlated * variance[k] * says.away;
+                let by = slope / (noise + off);
+                information[k] += by * slope;
+                away += by * slope * says.away;
+                natural[k] += by * (seen.score[k] - says.expected[k] + slope * self.weights[k]);
+            }
+        }
+        self.away = away / information.iter().sum::<f64>().max(1e-300);
+        (information, natural)
+    }
+
+    /// How scores at the weights themselves fall, and what their variance is to that.
+    fn local(&self) -> (Vec<f64>, f64) {
+        let along = self.along(&self.weights, &self.weights).0;
+        let slopes = Slopes::new(along, (along.0, along.1.max(1e-9)), along.1);
+        let mut out: Vec<f64> = self.basis.variance.iter().map(|v| self.scale * slopes.within * v).collect();
+        out[self.size() - 1] = self.scale * slopes.between;
+        (out, slopes.ratio)
+    }
+
+    /// The posterior, with what is not known about the inputs; and the one of records alone.
+    fn posterior(&mut self) -> Option<[Moments; 2]> {
+        let n = self.size();
+        let (information, _) = self.evidence();
+        let (local, ratio) = self.local();
+        let alone = |precisions: &Precisions| -> Vec<f64> {
+            precisions.all().zip(&local).map(|(a, local)| 1.0 / (a + local / ratio)).collect()
         };
-        let logs: Vec<f64> = (0..count).map(|k| log_density(at(k))).collect();
-        let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let weights: Vec<f64> = logs.iter().map(|log| (log - most).exp()).collect();
-        let sum: f64 = weights.iter().enumerate().map(|(k, weight)| weight * at(k)).sum();
-        sum / weights.iter().sum::<f64>()
-    }
-}
-
-/// The means of the curvature $u\,p(1-p)$ and of the variance $u^2p(1-p)$ of a weighted score, over $\lVert x\rVert^2$, for $w \cdot x$ with a normal law.
-fn slopes(mean: f64, variance: f64) -> (f64, f64) {
-    let (count, reach) = GRID;
-    let (mut slope, mut square, mut total) = (0.0, 0.0, 0.0);
-    for k in 0..count {
-        let z = reach * (2.0 * k as f64 / (count - 1) as f64 - 1.0);
-        let density = (-0.5 * z * z).exp();
-        // The smaller of p and 1 - p: u p(1-p) is half of it, and u is half over the larger.
-        let rare = sigmoid(-(mean + variance.sqrt() * z).abs());
-        total += density;
-        slope += density * 0.5 * rare;
-        square += density * 0.25 * rare / (1.0 - rare);
-    }
-    (slope / total, square / total)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// At weights 0 a score has curvature and variance 1/4; and the mean is that of a fine sum otherwise.
-    #[test]
-    fn slopes_are_means_over_the_law_of_the_scores() {
-        let (slope, square) = slopes(0.0, 0.0);
-        assert!((slope - 0.25).abs() < 1e-12 && (square - 0.25).abs() < 1e-12);
-        // E[min(p, 1-p)]/2 for z ~ N(0, s^2) with a large s is the integral of sigmoid(-|z|) = 2 ln 2 times the density at 0, over 2.
-        let s = 20.0;
-        let expected = std::f64::consts::LN_2 / (s * (2.0 * std::f64::consts::PI).sqrt());
-        assert!((slopes(0.0, s * s).0 / expected - 1.0).abs() < 0.02);
+        let naive = alone(&self.precisions);
+        let cautious = self.precisions.cautious();
+        let (variance, correlated) = (&self.basis.variance, self.misfit.correlated());
+        let mut aware = naive.clone();
+        for _ in 0..LAST_ROUNDS {
+            let off = self.away + dot(variance, &aware);
+            let one = |(k, a): (usize, f64)| {
+                // An error of covariances makes one of scores times what the weights are off: the records say less by that.
+                let spread = ratio + local[k] / variance[k].max(1e-300) * correlated * off;
+                let records = if k + 1 < n { local[k] / spread } else { local[k] / ratio };
+                let known = records * information[k] / (records + information[k]).max(1e-300);
+                1.0 / (known + a)
+            };
+            aware = cautious.all().enumerate().map(one).collect();
+        }
+        aware.iter_mut().zip(&self.weights).for_each(|(v, w)| *v += (LENGTH_DOUBT * w).powi(2));
+        let mean = self.basis.back(&self.weights);
+        let all = [aware, naive]
+            .map(|variance| Moments { mean: mean.clone(), covariance: self.basis.variances_back(&variance) });
+        let finite = |m: &Moments| m.mean.iter().chain(&m.covariance).all(|x| x.is_finite());
+        all.iter().all(finite).then_some(all)
     }
 }
