@@ -98,9 +98,8 @@ struct Misfit {
 }
 
 impl Misfit {
-    /// One score: what it is off by for a mean square of correlations of 1, what it is off by, and the variance of that.
+    /// One score: what its square is off by for a mean square of correlations of 1, what it is off by, and the variance of that.
     fn add(&mut self, unit: f64, off: f64, unsure: f64) {
-        // Scores are as sure as their noise lets them be.
         let by = 1.0 / unsure.max(1e-300);
         self.product += by * unit * off;
         self.square += by * unit * unit;
@@ -155,9 +154,9 @@ impl Wander {
         let (local, ratio) = self.local();
         // What it is beyond what should be, and beyond noise, what was not known of the weights, and what records vary.
         let (mut off, mut unsure) = (0.0, 0.0);
-        for k in 0..inputs {
-            let expected = local[k] * (self.found[k] - self.weights[k]);
-            let variance = now.noise[k] + local[k] * local[k] * self.variance[k] + ratio * local[k];
+        for (k, slope) in local[..inputs].iter().enumerate() {
+            let expected = slope * (self.found[k] - self.weights[k]);
+            let variance = now.noise[k] + slope * slope * self.variance[k] + ratio * slope;
             off += (now.score[k] - expected).powi(2) - variance;
             unsure += 2.0 * variance * variance;
         }
@@ -254,10 +253,8 @@ impl Wander {
         let n = self.size();
         let (information, _) = self.evidence();
         let (local, ratio) = self.local();
-        let alone = |precisions: &Precisions| -> Vec<f64> {
-            precisions.all().zip(&local).map(|(a, local)| 1.0 / (a + local / ratio)).collect()
-        };
-        let naive = alone(&self.precisions);
+        let naive: Vec<f64> =
+            self.precisions.all().zip(&local).map(|(a, local)| 1.0 / (a + local / ratio)).collect();
         let cautious = self.precisions.cautious();
         let (variance, correlated) = (&self.basis.variance, self.misfit.correlated());
         let mut aware = naive.clone();
