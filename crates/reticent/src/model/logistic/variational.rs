@@ -32,7 +32,7 @@ pub struct VariationalLogistic {
 /// Inputs side by side.
 const LANES: usize = 8;
 
-/// What the E-step needs to know of the weights: $E[ww^T]$, its upper triangle with what is off the diagonal twice. Of each [`LANES`] columns, the rows
+/// What the E-step needs to know of the weights: $E[ww^T]$, its upper triangle with what is off the diagonal twice. Of each eight columns, the rows
 /// down to the diagonal, filled up with zeros.
 pub struct SecondMoments(Vec<[f64; LANES]>);
 
