@@ -87,6 +87,9 @@ pub enum LogisticError {
 
 /// With more weights than this products of inputs are not released: they would be too wide to work with.
 const MANY: usize = 300;
+/// Where the noise of a score is more than this share of it products of inputs are not released either: they would be little but noise. On simulated
+/// records fits without them are as good from half of it on, and better beyond, the more so the more columns depend on each other.
+const LOUD: f64 = 0.6;
 /// With more weights than this the law of $w \cdot x$ is taken to be normal, as what is a sum of many is: with few it would bend intervals.
 const FEW: usize = 30;
 /// The most weights that an edited plan may have with matrices of them.
@@ -122,13 +125,15 @@ impl LogisticPlan {
         privacy: Option<&Privacy>,
     ) -> Result<Self, LogisticError> {
         let size = 1 + columns.iter().sum::<usize>();
-        // One column has no products.
         let kind = if size > MANY {
             Kind::Columns
-        } else if size > FEW && columns.len() > 1 {
-            Kind::Pooled
-        } else {
+        } else if size <= FEW || columns.len() == 1 {
+            // One column has no products.
             Kind::Matrix
+        } else if loudness(size, records, privacy)? > LOUD {
+            Kind::Columns
+        } else {
+            Kind::Pooled
         };
         Self::with(columns, records, prior_variance, privacy, kind)
     }
@@ -150,14 +155,10 @@ impl LogisticPlan {
         // A level is 1; a number is between -1 and 1, and its square 1/2 or less for most records.
         let square: f64 = 1.0 + columns.iter().map(|&c| if c == 1 { 0.5 } else { 1.0 }).sum::<f64>();
         let radius = square.sqrt();
-        let mu = match privacy {
-            Some(privacy) => signal(privacy)?,
-            None => 1e3,
-        };
+        let mu = signal(privacy)?;
         let adjacency = privacy.map_or(Adjacency::ReplaceOne, Privacy::adjacency);
         let ends = if adjacency == Adjacency::ReplaceOne { 2.0 } else { 1.0 };
-        // The length of the noise of a score to that of the score, roughly.
-        let loudness = 4.0 * size as f64 / (mu * records as f64);
+        let loudness = loudness(size, records, privacy)?;
         let steps = match (privacy, kind) {
             (None, _) => FREE_STEPS,
             (_, Kind::Pooled | Kind::Columns) => {
@@ -211,7 +212,8 @@ impl LogisticPlan {
                     "sums of inputs by class, then {steps} steps about all records, of inputs less the means that those sums say: they are shorter, so their noise is less"
                 ),
                 format!(
-                    "{size} weights are too many for products of inputs: columns are taken to be independent as far as scores do not tell otherwise, and intervals are approximate"
+                    "products of inputs would be {}: columns are taken to be independent as far as scores do not tell otherwise, and intervals are approximate",
+                    if size > MANY { "too many" } else { "little but noise" }
                 ),
             ],
         });
@@ -395,9 +397,15 @@ impl LogisticPlan {
 }
 
 /// The signal to noise ratio that a budget buys: releases may have noise multipliers $z$ with $\sum z^{-2} \le \mu^2$.
-fn signal(privacy: &Privacy) -> Result<f64, LogisticError> {
+fn signal(privacy: Option<&Privacy>) -> Result<f64, LogisticError> {
+    let Some(privacy) = privacy else { return Ok(1e3) };
     if privacy.delta() == 0.0 {
         return Err(LogisticError::NoDelta);
     }
     Ok((1.0 - 1e-6) / gaussian::noise_multiplier(privacy.epsilon(), exact_delta(privacy))?)
+}
+
+/// The length of the noise of a score to that of the score, roughly.
+fn loudness(size: usize, records: usize, privacy: Option<&Privacy>) -> Result<f64, LogisticError> {
+    Ok(4.0 * size as f64 / (signal(privacy)? * records as f64))
 }

@@ -459,6 +459,21 @@ fn scores_of_many_weights_have_intervals_that_cover() {
     }
 }
 
+/// Where noise would hide products they are not released, though there are few enough weights; intervals cover all the same.
+#[test]
+fn products_that_would_be_noise_are_not_released() {
+    let columns = [12, 1, 9, 1, 7, 1, 6];
+    let privacy = Privacy::new(0.05, 1e-6, Adjacency::ReplaceOne).unwrap();
+    let plan = LogisticPlan::new(&columns, 10_000, 1.0, Some(&privacy)).unwrap();
+    assert_eq!(plan.sums().len(), 2);
+    for share in [0.0, 0.6] {
+        let runs = 12;
+        let found = (0..runs).map(|seed| scores_found(&columns, &plan, &privacy, (share, 1.0), seed)[0]);
+        let aware = found.sum::<f64>() / runs as f64;
+        assert!(aware >= 0.88, "{share}: {aware}");
+    }
+}
+
 /// Without noise, scores all but vanish where columns of many weights depend on each other, though they are taken to be independent.
 #[test]
 fn without_noise_scores_of_many_weights_are_solved() {
