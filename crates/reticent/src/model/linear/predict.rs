@@ -94,7 +94,8 @@ impl LinearPosterior {
     }
 
     fn with(&self, weights: &Moments, inputs: &[f64]) -> Prediction {
-        assert_eq!(inputs.len() + 1, weights.mean.len(), "as many inputs as the model has");
+        let centred = self.centre.is_empty() || self.centre.len() == inputs.len();
+        assert!(centred && inputs.len() + 1 == weights.mean.len(), "as many inputs as the model has");
         let full = weights.covariance.len() > weights.mean.len();
         let centred: Vec<f64> = inputs.iter().zip(&self.centre).map(|(x, centre)| x - centre).collect();
         let inputs = if self.centre.is_empty() { inputs } else { &centred };
