@@ -185,12 +185,14 @@ pub fn sandwich(a: &[f64], x: &[f64], size: usize) -> Vec<f64> {
 #[must_use]
 pub fn symmetric_inverse(a: &[f64], size: usize) -> Option<Vec<f64>> {
     let (mut l, mut out) = (vec![0.0; size * size], vec![0.0; size * size]);
-    let positive = wide_cholesky(a, size, &mut l);
+    if !wide_cholesky(a, size, &mut l) {
+        return None;
+    }
     with_wide_vectors(
         #[inline(always)]
         || wide_inverse(&mut l, size, &mut out),
     );
-    positive.then_some(out)
+    Some(out)
 }
 
 /// As [`inverse`], by whole rows.

@@ -13,9 +13,9 @@
 //!   matrix, and scores of such centred inputs, and pools what all scores say by taking $w \cdot x$ to have a normal law over records. Each
 //!   column then has a precision of its own. 95 % intervals of scores then hold 90 to 98 of 100 truths on simulated
 //!   levels and numbers, and fewer where classes are all but separable. With more than 300, or if products would be little but
-//!   noise, it does without them, so that time and memory grow as the number of weights does: columns are taken to be independent, and how far they are not is found out from the scores.
-//!   Intervals of scores then hold 88 of 100 truths or more on simulated columns of ten levels with usual scores, and fewer where levels are rare
-//!   or classes all but separable.
+//!   noise, it does without them, so that time and memory grow as the number of weights does: columns are taken to be independent, and
+//!   how far they are not is found out from the scores. Intervals of scores then hold 88 of 100 truths or more on simulated columns of ten
+//!   levels with usual scores, and fewer where levels are rare or classes all but separable.
 //!
 //! ```
 //! use reticent::budget::{Adjacency, Privacy, Unlimited};
