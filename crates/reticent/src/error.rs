@@ -22,15 +22,13 @@ pub enum PlanError {
     Certificate { epsilon: f64 },
 }
 
-/// Why the wall stayed shut. Nothing in it depends on a record, except for [`NotFinite`](Self::NotFinite) and
-/// [`RecordCount`](Self::RecordCount), which come before the first release and must not be published.
+/// Why a release was refused. Nothing in it depends on the value of a record. [`RecordCount`](Self::RecordCount) depends on the number
+/// of records, and only where that number is public.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its variant and fields are")]
 pub enum WallError {
     #[error("the records are not whole rows of {width} values")]
     Shape { width: usize },
-    #[error("a record has a value that is not finite; hint: encode missing values before")]
-    NotFinite,
     #[error("there are not {planned} records, as planned")]
     RecordCount { planned: usize },
     #[error("the plan has no such group")]

@@ -264,7 +264,7 @@ fn budgets_adjacencies_and_deltas_are_checked() {
 
 #[test]
 fn wrong_records_are_refused_without_a_value() {
-    for (values, width) in [(vec![1.0, 7.25, 3.0], 2), (vec![7.25, f64::NAN], 2), (vec![7.25], 0)] {
+    for (values, width) in [(vec![1.0, 7.25, 3.0], 2), (vec![7.25], 0)] {
         let error = Records::new(values, width).err().unwrap().to_string();
         assert!(!error.contains("7.25"), "{error}");
     }

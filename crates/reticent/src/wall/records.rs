@@ -2,7 +2,6 @@
 
 use super::WallError;
 use super::sampler::Batch;
-use rayon::prelude::*;
 
 /// Hands rows to its second argument, some at a time, from the first to the last: all of them, or those that are asked for, which are given in that
 /// order. And again whenever it is called.
@@ -13,6 +12,9 @@ pub type Pass = dyn FnMut(Option<&[usize]>, &mut dyn FnMut(&[f64])) + Send;
 /// # Privacy
 /// There is no way out but through a [`Wall`](super::Wall): no accessor, no iterator, no copy, no `Debug`, no
 /// serialisation, not even the number of rows. Attacked by the `compile_fail` tests.
+///
+/// No value can make a release fail. A row with a value that is not finite is an *absent* record, such as one without a
+/// target: it is sampled like any other and contributes nothing. Attacked by `absent_records_contribute_nothing`.
 pub struct Records {
     values: Vec<f64>,
     pub(super) width: usize,
@@ -24,14 +26,10 @@ impl Records {
     /// Rows of `width` values each, one after the other.
     ///
     /// # Errors
-    /// [`WallError::Shape`] if they are not whole rows, [`WallError::NotFinite`] if a value is not finite.
+    /// [`WallError::Shape`] if they are not whole rows.
     pub fn new(values: Vec<f64>, width: usize) -> Result<Self, WallError> {
         if width == 0 || !values.len().is_multiple_of(width) {
             return Err(WallError::Shape { width });
-        }
-        if !values.par_chunks(1 << 15).all(|some| some.iter().fold(true, |so_far, x| so_far & x.is_finite()))
-        {
-            return Err(WallError::NotFinite);
         }
         Ok(Self { rows: values.len() / width, values, width, pass: None })
     }
@@ -40,7 +38,7 @@ impl Records {
     ///
     /// # Privacy
     /// Every pass must give the same rows, each a function of one record, and fail for no reason in them: what was read
-    /// when they were counted can be read. What a pass lacks is taken to be zeros and what it has beyond that
+    /// when they were counted can be read. What a pass lacks is absent and what it has beyond that
     /// is left out, so the number of rows is that of all or of the sample. Which those are must stay with the pass. Attacked by
     /// `a_stream_has_as_many_rows_as_it_says` and `sums_do_not_depend_on_blocks`.
     ///
@@ -64,7 +62,7 @@ impl Records {
             left -= rows;
             each(&values[..rows * width], None);
         });
-        let zeros = vec![0.0; width];
-        (0..left).for_each(|_| each(&zeros, None));
+        let absent = vec![f64::NAN; width];
+        (0..left).for_each(|_| each(&absent, None));
     }
 }

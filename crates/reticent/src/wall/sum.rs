@@ -23,12 +23,16 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    /// One contribution: its values in the blocks of this size that it is about. Nothing of another record is left; a query that
-    /// panics has said nothing, nor has one that names a block twice or one that there is not.
+    /// One contribution: its values in the blocks of this size that it is about. Nothing of another record is left. An absent record, a query that
+    /// panics and one that names a block twice or one that there is not contribute nothing.
     fn contribute(&mut self, record: &[f64], query: &impl Query, size: usize, width: usize) {
         let Self { blocks, real, .. } = self;
         blocks.clear();
         real.clear();
+        if !record.iter().fold(true, |so_far, x| so_far & x.is_finite()) {
+            // The lattice puts it where a contribution that is not finite goes.
+            return real.resize(if size < width { 0 } else { width }, f64::NAN);
+        }
         SILENT.set(true);
         let said = panic::catch_unwind(AssertUnwindSafe(|| {
             query.blocks(record, blocks);

@@ -197,3 +197,52 @@ fn sparse_neighbours_never_differ_by_more_than_the_sensitivity() {
     }
     assert!(farthest > 0.99 * allowed, "{}", farthest / allowed);
 }
+
+/// A row with a value that is not finite adds nothing to a sum, whichever value it is and whatever the query would make of it; to a box it adds
+/// the point nearest to 0.
+#[test]
+fn absent_records_contribute_nothing() {
+    /// Writes numbers for any record, were it ever shown an absent one.
+    struct Bold;
+    impl Query for Bold {
+        fn width(&self) -> usize {
+            WIDTH
+        }
+        fn contribute(&self, record: &[f64], out: &mut [f64]) {
+            out.iter_mut().zip(record).for_each(|(out, x)| *out = if x.is_finite() { *x } else { 1.0 });
+        }
+    }
+    let present: Vec<f64> = (0..WIDTH * ROWS).map(|k| (k as f64).sin()).collect();
+    for geometry in [
+        Geometry::Ball { radius: 2.0 },
+        Geometry::NonNegativeBall { radius: 2.0 },
+        Geometry::L1Ball { radius: 2.0 },
+        Geometry::Box { lower: vec![-1.0; WIDTH], upper: vec![1.0; WIDTH] },
+    ] {
+        let lattice = Lattice::new(&geometry, WIDTH, Distance::Diameter, 2.0, Resolution::Bits23).unwrap();
+        let alone = of(&mut Records::new(present.clone(), WIDTH).unwrap(), &Bold, &lattice);
+        for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            for place in 0..WIDTH {
+                let mut all = present.clone();
+                let mut row = vec![0.5; WIDTH];
+                row[place] = value;
+                all.splice(WIDTH * 7..WIDTH * 7, row);
+                let mut records = Records::new(all, WIDTH).unwrap();
+                assert_eq!(of(&mut records, &Bold, &lattice), alone, "{geometry:?} {value} {place}");
+                let (mut open, mut open_alone) = (vec![0.0; WIDTH], vec![0.0; WIDTH]);
+                plain(&mut records, None, &Bold, &mut open);
+                plain(&mut Records::new(present.clone(), WIDTH).unwrap(), None, &Bold, &mut open_alone);
+                assert_eq!(open, open_alone);
+            }
+        }
+    }
+    // The point of a box nearest to 0, and sparse contributions.
+    let geometry = Geometry::Box { lower: vec![0.5; WIDTH], upper: vec![1.0; WIDTH] };
+    let lattice = Lattice::new(&geometry, WIDTH, Distance::Diameter, 2.0, Resolution::Bits23).unwrap();
+    let of_row = |row: f64| of(&mut Records::new(vec![row; WIDTH], WIDTH).unwrap(), &Bold, &lattice);
+    assert_eq!(of_row(f64::NAN), of_row(0.5));
+    let geometry = Geometry::Ball { radius: 1.0 };
+    let lattice = Lattice::new(&geometry, 2 * BLOCKS, Distance::Diameter, 2.0, Resolution::Bits23).unwrap();
+    let mut absent = Records::new(vec![f64::NAN, 1.0, 1.0, 1.0, 1.0], BLOCKS).unwrap();
+    assert!(of(&mut absent, &Blocks(|_: &mut Vec<usize>| ()), &lattice).iter().all(|sum| *sum == 0));
+}
