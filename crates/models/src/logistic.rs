@@ -58,6 +58,8 @@ impl Planned for LogisticPlan {
             times: sums.steps,
             clip: match sums.geometry {
                 Geometry::Ball { radius } | Geometry::NonNegativeBall { radius } => radius,
+                // A count.
+                Geometry::Box { .. } => 1.0,
                 _ => f64::NAN,
             },
             noise_multiplier: sums.noise_multiplier,

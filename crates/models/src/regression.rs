@@ -81,6 +81,7 @@ impl Planned for RegressionPlan {
         let mut release = |what: &str, width, times, clip, noise_multiplier| {
             releases.push(Release { what: what.into(), width, times, clip, noise_multiplier });
         };
+        release("records with a known target", 1, 1, 1.0, self.count_noise_multiplier);
         let width = (self.inputs + 2) * (self.inputs + 3) / 2;
         for (k, round) in self.rounds.iter().enumerate() {
             release(

@@ -2,6 +2,7 @@
 
 pub mod conjugate;
 pub mod hmm;
+pub(crate) mod known_targets;
 pub mod linear;
 pub mod logistic;
 pub mod mixture;

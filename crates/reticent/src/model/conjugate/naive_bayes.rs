@@ -1,6 +1,6 @@
 //! Naive Bayes: columns that are independent given the class.
 
-use crate::budget::{Adjacency, Ledger, Privacy};
+use crate::budget::{Ledger, Privacy};
 use crate::engine::conjugate::{
     Cells, Law, NoisyCounts, Reading, Sensitivity, StatisticsPlan, Total, dirichlet, one_hot_level,
 };
@@ -98,9 +98,7 @@ impl NaiveBayesPlan {
             blocks.push([class(0), class(1)]);
             rest = after;
         }
-        let public = self.statistics.adjacency == Adjacency::ReplaceOne;
-        let totals =
-            Totals { blocks: &blocks, law, records: public.then_some(self.statistics.records as f64) };
+        let totals = Totals { blocks: &blocks, law };
         let mut rng = ChaCha8Rng::seed_from_u64(0);
         let mut posterior = NaiveBayesPosterior {
             columns: self.columns.clone(),
@@ -157,28 +155,19 @@ impl NaiveBayesPlan {
 struct Totals<'a> {
     blocks: &'a [[Vec<f64>; CLASSES]],
     law: Law,
-    /// The public number of all records.
-    records: Option<f64>,
 }
 
 impl Totals<'_> {
-    /// The number of a class and its deviation, without what one block says of it.
+    /// The number of records of a class and its standard deviation, from all blocks but one.
     ///
-    /// Each table sums to it, with the noise of its levels; if the number of all records is public, the other class says it too.
+    /// Each table sums to it, with the noise of its levels. The public number of all records adds nothing: records without a class contribute
+    /// nothing, and how many these are is private.
     fn of(&self, class: usize, without: Option<usize>) -> (f64, f64) {
-        let sum = |class: usize, without: Option<usize>| {
-            let blocks = self.blocks.iter().enumerate().filter(move |(d, _)| Some(*d) != without);
-            blocks.fold((0.0, 0.0), |(precision, sum), (_, block)| {
-                let weight = 1.0 / (block[class].len() as f64 * self.law.sd().powi(2).max(1e-12));
-                (precision + weight, sum + weight * block[class].iter().sum::<f64>())
-            })
-        };
-        let (mut precision, mut total) = sum(class, without);
-        if let Some(records) = self.records {
-            let (other_precision, other) = sum(1 - class, None);
-            precision += other_precision;
-            total += other_precision * records - other;
-        }
+        let blocks = self.blocks.iter().enumerate().filter(|(d, _)| Some(*d) != without);
+        let (precision, total) = blocks.fold((0.0, 0.0), |(precision, sum), (_, block)| {
+            let weight = 1.0 / (block[class].len() as f64 * self.law.sd().powi(2).max(1e-12));
+            (precision + weight, sum + weight * block[class].iter().sum::<f64>())
+        });
         let sd = if self.law == Law::None { 0.0 } else { precision.sqrt().recip() };
         (if precision > 0.0 { total / precision } else { 0.0 }, sd)
     }

@@ -92,7 +92,7 @@ pub(super) struct Independent {
 
 impl Independent {
     /// From class sums of so many records, with the score at weights 0 that they say; and how many sums had to be moved into their domain.
-    pub(super) fn read(released: &Released, columns: &[usize], records: usize) -> (Self, Seen, u64) {
+    pub(super) fn read(released: &Released, columns: &[usize], n: f64) -> (Self, Seen, u64) {
         let (one, other) = released.values.split_at(released.values.len() / 2);
         let size = 1 + columns.iter().sum::<usize>();
         let sd = released.noise_sd[0];
@@ -104,7 +104,6 @@ impl Independent {
             moved += u64::from(!(least..=most).contains(&x));
             x.clamp(least, most)
         };
-        let n = records as f64;
         let total = n * within(supposed(sum[size - 1] / n, 2.0 * (sd / n).powi(2), USUAL_WEIGHT), 0.25, 1.0);
         let mean_noise = 2.0 * (sd / total).powi(2);
         for (low, k) in numbers(columns).enumerate() {
@@ -286,7 +285,7 @@ pub(super) mod tests {
             step: 1,
             guarantee: crate::budget::Guarantee::None(crate::budget::NotPrivate::NoNoise),
         };
-        let (known, seen, moved) = Independent::read(&released, &columns, 4);
+        let (known, seen, moved) = Independent::read(&released, &columns, 4.0);
         assert!(seen.score.iter().zip(score).all(|(a, b)| (a - b).abs() < 1e-15) && moved == 0);
         // Half of the records have each level; the number has a mean square of 1/16, read as (1/4)^1.5 = 1/8.
         assert_eq!(known.mean, [0.5, 0.5, 0.0, 1.0]);

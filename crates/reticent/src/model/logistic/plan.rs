@@ -11,6 +11,7 @@ use crate::budget::{Adjacency, Cost, Ledger, Privacy, Unlimited};
 use crate::engine::exact_delta;
 use crate::family::Gamma;
 use crate::matrix;
+use crate::model::known_targets::{self, KnownTargets};
 use crate::model::linear::LinearPosterior;
 use crate::receipt::Receipt;
 use crate::wall::{Geometry, NoiseSource, Plan, PlanError, Records, Sampler, SumId, Sums, Wall, WallError};
@@ -29,6 +30,8 @@ pub struct LogisticPlan {
     pub adjacency: Adjacency,
     /// $r$: inputs, with the 1 of the bias, are usually no longer than this.
     pub radius: f64,
+    /// The standard deviation of the noise in the number of records with a known target, where that is needed: with sums of inputs by class.
+    pub count_noise: Option<f64>,
     /// Two rounds of a curvature at the weights so far and then steps; or one round that starts with sums of inputs by class.
     pub rounds: Vec<LogisticRound>,
     /// How many weights of the last steps are averaged.
@@ -167,8 +170,9 @@ impl LogisticPlan {
             _ => STEPS,
         };
         let noise_of = |share: f64| 1.0 / (mu * share.sqrt());
+        let count = (kind != Kind::Matrix).then_some(known_targets::SHARE);
         let round = |sums: Option<f64>, curvature: Option<f64>| {
-            let left = 1.0 - sums.unwrap_or(0.0) - curvature.unwrap_or(0.0);
+            let left = 1.0 - sums.unwrap_or(0.0) - curvature.unwrap_or(0.0) - count.unwrap_or(0.0);
             LogisticRound {
                 sums_noise: sums.map(noise_of),
                 curvature_noise: curvature.map(noise_of),
@@ -220,7 +224,8 @@ impl LogisticPlan {
         let averaged = (AVERAGED * steps as f64).round() as u64;
         let prior = Gamma { shape: SHAPE, rate: (SHAPE - 1.0) * prior_variance };
         let columns = columns.to_vec();
-        Ok(Self { records, columns, adjacency, radius, rounds, averaged, ridge, prior, why })
+        let count_noise = count.map(noise_of);
+        Ok(Self { records, columns, adjacency, radius, count_noise, rounds, averaged, ridge, prior, why })
     }
 
     /// Weights, with the bias.
@@ -263,17 +268,17 @@ impl LogisticPlan {
             let scores = sums(what, k, size, geometry, round.score_noise, round.steps);
             by_class.into_iter().chain(curvature).chain([scores])
         });
-        all.collect()
+        self.count_noise.map(KnownTargets::sums).into_iter().chain(all).collect()
     }
 
     /// What the rounds say.
     fn kind(&self) -> Option<Kind> {
         let known: Vec<(bool, bool)> =
             self.rounds.iter().map(|r| (r.sums_noise.is_some(), r.curvature_noise.is_some())).collect();
-        match known[..] {
-            [(false, true), (false, true)] => Some(Kind::Matrix),
-            [(true, true)] => Some(Kind::Pooled),
-            [(true, false)] => Some(Kind::Columns),
+        match (self.count_noise, &known[..]) {
+            (None, [(false, true), (false, true)]) => Some(Kind::Matrix),
+            (Some(_), [(true, true)]) => Some(Kind::Pooled),
+            (Some(_), [(true, false)]) => Some(Kind::Columns),
             _ => None,
         }
     }
@@ -326,15 +331,22 @@ impl LogisticPlan {
             Some(privacy) => Wall::new(records, source, plan, privacy, ledger)?,
             None => Wall::without_privacy(records, source, plan, ledger)?,
         };
+        let (ids, known) = match self.count_noise {
+            Some(_) => {
+                let released = wall.sum(ids[0], &KnownTargets)?;
+                (&ids[1..], KnownTargets::read(&released, self.records, self.adjacency))
+            }
+            None => (&ids[..], self.records as f64),
+        };
         let mut centre = Vec::new();
         let ([moments, naive], projections) = match self.kind() {
             Some(Kind::Matrix) => {
-                let (path, projections) = self.walk(&mut wall, &ids)?;
+                let (path, projections) = self.walk(&mut wall, ids)?;
                 (posterior(&path, self.prior).ok_or(LogisticError::NoDensity)?, projections)
             }
-            Some(Kind::Pooled) => pool(self, &mut wall, &ids)?,
+            Some(Kind::Pooled) => pool(self, known, &mut wall, ids)?,
             _ => {
-                let (moments, frame, projections) = wander(self, &mut wall, &ids)?;
+                let (moments, frame, projections) = wander(self, known, &mut wall, ids)?;
                 centre = frame.centre;
                 centre.pop();
                 (moments, projections)

@@ -44,10 +44,11 @@ pub(super) const LEAST_NOISE: f64 = 1e-4;
 /// The posterior of the weights, first with and then without the privacy noise; and how many sums noise had pushed out of their domain.
 pub(super) fn pool(
     plan: &LogisticPlan,
+    records: f64,
     wall: &mut Wall,
     ids: &[SumId],
 ) -> Result<([Moments; 2], u64), LogisticError> {
-    let (columns, records) = (&plan.columns, plan.records);
+    let columns = &plan.columns;
     let released = wall.sum(ids[0], &ClassSums { columns, radius: plan.radius })?;
     let (known, mut first, mut moved) = Independent::read(&released, columns, records);
     let frame = Frame::new(&known);

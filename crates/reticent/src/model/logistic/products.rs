@@ -135,9 +135,9 @@ impl Inputs {
         frame: &Frame,
         released: &Released,
         columns: &[usize],
-        records: usize,
+        n: f64,
     ) -> (Self, bool) {
-        let (mean, size, n) = (&known.mean, known.mean.len(), records as f64);
+        let (mean, size) = (&known.mean, known.mean.len());
         let sd = released.noise_sd[0];
         let counts = released.values.last().map_or(0.0, |sum| sum / (LAST * n));
         let total = n * supposed(counts, (sd / (LAST * n)).powi(2), USUAL_WEIGHT).clamp(0.25, 1.0);
@@ -276,12 +276,12 @@ mod tests {
             }
         };
         let sums = sum(&ClassSums { columns: &COLUMNS, radius: 10.0 });
-        let known = Independent::read(&sums, &COLUMNS, 420).0;
+        let known = Independent::read(&sums, &COLUMNS, 420.0).0;
         let mut frame = Frame::new(&known);
         // Longer than any record: all of them count.
         frame.radius = 10.0;
         let products = sum(&Products { columns: &COLUMNS, frame: &frame });
-        (Inputs::read(&known, &frame, &products, &COLUMNS, 420).0, rows)
+        (Inputs::read(&known, &frame, &products, &COLUMNS, 420.0).0, rows)
     }
 
     #[test]

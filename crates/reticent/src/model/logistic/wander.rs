@@ -29,14 +29,15 @@ const USUAL_WEIGHT: f64 = 0.93;
 /// how many sums noise had pushed out of their domain.
 pub(super) fn wander(
     plan: &LogisticPlan,
+    records: f64,
     wall: &mut Wall,
     ids: &[SumId],
 ) -> Result<([Moments; 2], Frame, u64), LogisticError> {
     let columns = &plan.columns;
     let released = wall.sum(ids[0], &ClassSums { columns, radius: plan.radius })?;
-    let (known, mut first, moved) = Independent::read(&released, columns, plan.records);
+    let (known, mut first, moved) = Independent::read(&released, columns, records);
     let frame = Frame::new(&known);
-    let scale = 0.25 * USUAL_WEIGHT * plan.records as f64;
+    let scale = 0.25 * USUAL_WEIGHT * records;
     let by = scale / known.scale;
     first.score = known.centred(&first.score).iter().map(|g| by * g).collect();
     balance(&mut first.score, columns);

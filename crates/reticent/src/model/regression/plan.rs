@@ -7,6 +7,7 @@ use super::rounds::{Frame, Moments};
 use super::{Predictor, Refined, RegressionPosterior};
 use crate::budget::{Adjacency, Ledger, Privacy};
 use crate::engine::{SiteModel, signal_to_noise};
+use crate::model::known_targets::{self, KnownTargets};
 use crate::receipt::Receipt;
 use crate::symmetric;
 use crate::wall::{Geometry, NoiseSource, Plan, PlanError, Records, Sampler, SumId, Sums, Wall, WallError};
@@ -26,6 +27,8 @@ pub struct RegressionPlan {
     pub delta: f64,
     /// Which data sets are neighbours.
     pub adjacency: Adjacency,
+    /// The standard deviation of the noise in the number of records with a known target.
+    pub count_noise_multiplier: f64,
     /// The rounds of moments, for the linear prediction.
     pub rounds: Vec<Round>,
     /// What refines it, if anything does.
@@ -152,7 +155,7 @@ impl RegressionPlan {
         let linear = Self::linear(inputs, records, privacy)?;
         let mu = budget(privacy)?;
         let frequencies = (records / RECORDS_EACH).clamp(FREQUENCIES.0, FREQUENCIES.1);
-        let spare = 1.0 - ROUNDS_SHARE - CHECK_SHARE - RESIDUALS_SHARE;
+        let spare = 1.0 - ROUNDS_SHARE - CHECK_SHARE - RESIDUALS_SHARE - known_targets::SHARE;
         let steps = 24;
         let features = FeaturesPlan {
             frequencies,
@@ -192,7 +195,7 @@ impl RegressionPlan {
     ) -> Result<Self, RegressionError> {
         let linear = Self::linear(inputs, records, privacy)?;
         let mu = budget(privacy)?;
-        let spare = 1.0 - ROUNDS_SHARE - CHECK_SHARE - RESIDUALS_SHARE;
+        let spare = 1.0 - ROUNDS_SHARE - CHECK_SHARE - RESIDUALS_SHARE - known_targets::SHARE;
         // With less noise, more steps are worth their cost, and a looser clip.
         let more = (mu / NETWORK.0).sqrt().clamp(0.5, 3.0);
         let steps = (NETWORK.1 * more).round() as u64;
@@ -235,7 +238,8 @@ impl RegressionPlan {
             epsilon: privacy.epsilon(),
             delta: privacy.delta(),
             adjacency: privacy.adjacency(),
-            rounds: rounds(mu * (1.0 - RESIDUALS_SHARE).sqrt()),
+            count_noise_multiplier: 1.0 / (mu * known_targets::SHARE.sqrt()),
+            rounds: rounds(mu * (1.0 - RESIDUALS_SHARE - known_targets::SHARE).sqrt()),
             refinement: None,
             residuals,
             expected: Expected { linear: 1.0, features: f64::NAN },
@@ -300,10 +304,12 @@ impl RegressionPlan {
                     && plan.network(self.inputs).is_ok()
             }
         };
+        let rounds = rounds && positive(self.count_noise_multiplier);
         if !(rounds && refinement && self.inputs > 0 && self.records > 0 && !self.rounds.is_empty()) {
             return Err(RegressionError::Numbers);
         }
         let mut plan = Plan::new(self.records, self.adjacency);
+        let count = plan.sums(KnownTargets::sums(self.count_noise_multiplier))?;
         let mut sums = |what: &str, width, geometry, noise_multiplier, steps| {
             let (what, sampler) = (what.into(), Sampler::Full);
             plan.sums(Sums { what, width, geometry, sampler, noise_multiplier, steps })
@@ -341,7 +347,7 @@ impl RegressionPlan {
                 sums("squared residuals", 1, unit(1), noise_multiplier, 1)?
             }
         };
-        Ok((plan, Releases { rounds, refinement, residuals }))
+        Ok((plan, Releases { count, rounds, refinement, residuals }))
     }
 
     /// What it costs.
@@ -392,7 +398,8 @@ impl RegressionPlan {
         mut wall: Wall,
         releases: &Releases,
     ) -> Result<(RegressionPosterior, Receipt), RegressionError> {
-        let records = self.records as f64;
+        let released = wall.sum(releases.count, &KnownTargets)?;
+        let records = KnownTargets::read(&released, self.records, self.adjacency);
         let (mut frame, mut projections) = (Frame::new(self.inputs), 0);
         for (round, id) in self.rounds.iter().zip(&releases.rounds) {
             let radius = frame.radius(round.reach);
@@ -406,7 +413,7 @@ impl RegressionPlan {
         let mut learnt =
             Learnt { variance: predictor.frame.mean_uncertainty(), freedom: self.inputs as f64 + 1.0 };
         if let (Some(plan), Some((sums, check))) = (&self.refinement, releases.refinement) {
-            let (refined, more, moved) = self.refine(&predictor.frame, plan, &mut wall, sums)?;
+            let (refined, more, moved) = self.refine(&predictor.frame, plan, records, &mut wall, sums)?;
             projections += moved;
             let refined = Predictor { frame: predictor.frame.clone(), refined: Some(refined) };
             let cap = 4.0 * variance;
@@ -439,10 +446,10 @@ impl RegressionPlan {
         &self,
         frame: &Frame,
         plan: &RefinementPlan,
+        records: f64,
         wall: &mut Wall,
         sums: SumId,
     ) -> Result<(Refined, Learnt, u64), RegressionError> {
-        let records = self.records as f64;
         match plan {
             RefinementPlan::Features(plan) => {
                 let clip = plan.clip * frame.residual_variance.sqrt();
@@ -470,6 +477,7 @@ impl RegressionPlan {
 
 /// The names of the planned sums.
 struct Releases {
+    count: SumId,
     rounds: Vec<SumId>,
     /// Pulls or sites, and the comparison.
     refinement: Option<(SumId, SumId)>,
