@@ -2,7 +2,7 @@
 //!
 //! - An [`AtomicFile`] is written under a temporary name and takes its own when it is complete and on the disk.
 //! - [`Access`] decides who may read it.
-//! - [`open_private`], [`remove`], [`sync_folder`] and [`is_at`] are what a journal beside such a file needs.
+//! - [`open_private`], [`create_empty`], [`remove`], [`sync_folder`] and [`is_at`] are what a journal beside such a file needs.
 //!
 //! ```
 //! # let folder = tempfile::tempdir()?;
@@ -148,6 +148,27 @@ pub fn write(path: &Path, access: Access, bytes: &[u8]) -> io::Result<()> {
     let whole = AtomicFile::create(path, access)?;
     io::Write::write_all(&mut whole.file()?, bytes)?;
     whole.finish().map(drop)
+}
+
+/// Makes an empty file that its owner alone may read, unless something has the name. On the disk when it returns.
+///
+/// No handle of it is ever open: closing one would drop the POSIX locks that other threads of the process hold on the file.
+///
+/// # Errors
+/// [`io::ErrorKind::AlreadyExists`] if something has the name, or why the folder cannot be written to.
+pub fn create_empty(path: &Path) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::unix::ffi::OsStrExt as _;
+        let name = std::ffi::CString::new(path.as_os_str().as_bytes())?;
+        // SAFETY: the name is a string that ends with a zero byte and outlives the call.
+        if unsafe { libc::mknod(name.as_ptr(), libc::S_IFREG | 0o600, 0) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    drop(options(Access::Owner).create_new(true).open(path)?);
+    sync_folder(path)
 }
 
 /// Opens an existing file to read and write, if it is one and no link to one.

@@ -60,12 +60,17 @@ fn no_link_is_followed_and_secrets_are_the_owners() {
     fs::write(&elsewhere, "precious").unwrap();
     std::os::unix::fs::symlink(&elsewhere, &path).unwrap();
     assert!(open_private(&path).is_err());
+    assert_eq!(create_empty(&path).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
     assert!(AtomicFile::create(&path, Access::Owner).unwrap().finish_new().is_err());
     write(&path, Access::Owner, b"secret").unwrap();
     assert_eq!(fs::read(&elsewhere).unwrap(), b"precious");
     let metadata = fs::symlink_metadata(&path).unwrap();
     assert!(metadata.is_file());
     assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
+    let empty = folder.path().join("empty");
+    create_empty(&empty).unwrap();
+    let metadata = fs::symlink_metadata(&empty).unwrap();
+    assert_eq!((metadata.len(), metadata.permissions().mode() & 0o777), (0, 0o600));
 }
 
 /// Many writers of one name at once: each finishes, and nothing is left.

@@ -589,11 +589,12 @@ impl Ledger for Recalling {
     fn start(&mut self, _: &Ticket) -> Result<(), LedgerError> {
         Ok(())
     }
-    fn recall(&mut self, _: &str, step: u64, _: usize) -> Option<Vec<f64>> {
-        self.0.get(step as usize - 1).cloned()
+    fn recall(&mut self, _: &str, step: u64, _: usize) -> Result<Option<Vec<f64>>, LedgerError> {
+        Ok(self.0.get(step as usize - 1).cloned())
     }
-    fn released(&mut self, _: &str, _: u64, values: &[f64]) {
+    fn released(&mut self, _: &str, _: u64, values: &[f64]) -> Result<(), LedgerError> {
         self.1.lock().unwrap().push(values.to_vec());
+        Ok(())
     }
     fn settle(&mut self, _: Ticket, _: Spent<'_>) -> Result<(), LedgerError> {
         Ok(())
