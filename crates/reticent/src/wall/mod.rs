@@ -197,8 +197,7 @@ impl Wall {
         };
         let power = if open { 1.0 } else { power };
         if let Some(&[index]) = self.ledger.recall(&entry.what, entry.made, 1)?.as_deref() {
-            let index = index as usize;
-            return Ok(Drawn { index, power, step: entry.made, guarantee: self.guarantee });
+            return Ok(Drawn { index: index as usize, power, step: entry.made, guarantee: self.guarantee });
         }
         let log_unit = plan::LOG_UNIT as f64;
         let mut weights: Vec<i128> = if open {
