@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use reticent::budget::{Adjacency, Ledger, Privacy, Unlimited};
+use reticent::budget::{Adjacency, LedgerError, Privacy};
 use reticent::receipt::Receipt;
 use reticent::wall::NoiseSource;
 use reticent_models::{Facts, Fitted, Model, Planned, Score, model};
@@ -12,12 +12,11 @@ use reticent_tables::{Encoder, Rows, Schema, Source};
 use serde_json::{Value, json};
 
 use crate::bounds::{self, Purchase};
-use crate::checkpoint::{self, Checkpoint};
 use crate::event::Neighbours;
 use crate::opened::{Opened, score};
 use crate::output::{self, Failure};
-use crate::watched::{self, Watched};
-use crate::{data, evaluate, ledger};
+use crate::watched::Watched;
+use crate::{data, evaluate, journal, ledger, resume};
 
 /// What the help ends with: the models that there are, and an example.
 fn after_help() -> String {
@@ -33,8 +32,9 @@ it is not, and --records says about how many there are: a public guess.
 Bounds that the schema leaves private (`bounds = \"private\", within = [0, 1e9]`) are bought first, with a share
 of the budget. Records that do not fit in 64 MB are read again for each release: the files must not change.
 
-Ctrl-C stops between two releases. A private run that was stopped stays charged, and leaves a checkpoint
-beside --out: the same command with --resume goes on from there at no further cost: once, which a --ledger sees to.
+A private run keeps what it releases in a journal beside --out until the model is on the disk and the ledger is
+settled. Whatever ends it before (Ctrl-C, which stops between two releases, a crash, a full disk), the same command
+with --resume goes on from there at no further cost. The model can be read by its owner alone; to publish it, change that.
 
 Example:
   reticent fit regression --data people.csv --schema schema.toml --epsilon 1 --delta 1e-5 --out model.reticent"
@@ -95,9 +95,12 @@ pub(crate) struct Args {
     /// The share of the budget for bounds that the schema leaves private.
     #[arg(long, value_name = "SHARE", default_value_t = bounds::SHARE, allow_negative_numbers = true)]
     pub(crate) bounds_share: f64,
-    /// Go on with the run that was stopped.
+    /// Go on with the run that was interrupted, at no further cost.
     #[arg(long, conflicts_with = "no_privacy")]
     pub(crate) resume: bool,
+    /// Replace the file that --out names, whatever it is and has cost.
+    #[arg(long)]
+    pub(crate) force: bool,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -128,6 +131,7 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
         let mut batches = encoder.stream(tests);
         while batches.next_batch()?.is_some() {}
     }
+    resume::check_vacant(args)?;
     check_writable(&args.out)?;
     let rows = encoder.rows(&source, data::KEPT)?;
     let mut facts = data::facts(&schema, records(args, &source, rows.count())?);
@@ -141,20 +145,19 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     let plan = plan_file(model, &facts, planned.as_ref());
 
     let of = whole_run(args, &plan)?;
-    let watched = watched(args, &of)?;
+    let watched = resume::watched(args, &of)?;
     let run = Run { planned: planned.as_ref(), facts: &facts, privacy: privacy.as_ref(), purchase };
-    let (schema, fitted, mut receipt) = run
-        .fit(schema, &source, rows, &watched)
-        .map_err(|failure| if watched::was_stopped() { stopped(args, &of, &watched) } else { failure })?;
+    // Whatever fails from here on is told with what stays charged and how to go on.
+    let unfinished = |failure| resume::unfinished(args, &watched, failure);
+    let (schema, fitted, mut receipt) = run.fit(schema, &source, rows, &watched).map_err(unfinished)?;
     receipt.assumptions.extend(schema.assumptions());
-    let score = tests.as_ref().map(|tests| score(fitted.as_ref(), &schema, tests)).transpose()?;
+    let score = tests.as_ref().map(|tests| score(fitted.as_ref(), &schema, tests)).transpose();
+    let score = score.map_err(unfinished)?;
     let card = card(args, model, &schema, privacy.as_ref(), score.as_ref());
     let receipt_json = serde_json::to_value(&receipt).expect("a receipt is numbers and texts");
-    Opened::write(model, fitted.as_ref(), &schema, plan, receipt_json.clone(), card, &args.out)?;
-    if args.resume {
-        // If it is left, it is of a run that is over.
-        let _ = std::fs::remove_file(checkpoint::beside(&args.out));
-    }
+    Opened::bytes(model, fitted.as_ref(), &schema, plan, receipt_json.clone(), card)
+        .and_then(|bytes| keep(args, &watched, &bytes))
+        .map_err(unfinished)?;
     Ok(match (args.quiet, args.json) {
         (true, _) => String::new(),
         (false, true) => {
@@ -296,43 +299,20 @@ fn whole_run(args: &Args, plan: &Value) -> Result<Value, Failure> {
     }))
 }
 
-/// The ledger of the run, which goes on from its checkpoint if it should.
-fn watched(args: &Args, of: &Value) -> Result<Watched, Failure> {
-    let file = checkpoint::beside(&args.out);
-    if !args.resume && !args.no_privacy && file.exists() {
-        let message = format!("{}: a run with this --out was stopped", file.display());
-        let hint = "go on with --resume, choose another --out, or delete the checkpoint to give that run up";
-        return Err(Failure::failed(message, Some(hint.to_owned())));
-    }
-    let checkpoint = args.resume.then(|| Checkpoint::read(&file, of)).transpose()?;
-    let (releases, before) = checkpoint.map_or_else(Default::default, |read| (read.releases, read.run));
-    let inner: Box<dyn Ledger> = match (&args.ledger, &args.data_set) {
-        (Some(file), Some(data_set)) => {
-            let opened = reticent_ledger::Ledger::open(file)?;
-            let recorded = opened.account(data_set)?.data_set.schema_fingerprint;
-            let fingerprint = match recorded.as_str() {
-                ledger::NO_SCHEMA => recorded,
-                _ => ledger::schema_fingerprint(&args.schema)?,
-            };
-            if args.resume && before.is_none() {
-                let hint = "leave the ledger out, as before, or start anew";
-                return Err(Failure::usage("the run that was stopped was not charged to a ledger", hint));
-            }
-            let run =
-                reticent_ledger::Run::new(opened, data_set, &fingerprint, &format!("fit {}", args.model));
-            Box::new(match before {
-                Some((id, secret)) => run.resuming(id, secret),
-                None => run,
-            })
-        }
-        _ if before.is_some() => {
-            let hint = "give the same --ledger and --data-set";
-            return Err(Failure::usage("the run that was stopped is charged to a ledger", hint));
-        }
-        _ => Box::new(Unlimited),
+/// Puts the model on the disk, settles the run, and only then gives up its journal.
+fn keep(args: &Args, watched: &Watched, bytes: &[u8]) -> Result<(), Failure> {
+    let ledger = |error: LedgerError| {
+        let text = error.to_string();
+        let (message, hint) = text.split_once("\nhint: ").unwrap_or((&text, "check the disk"));
+        Failure::failed(message, Some(hint.to_owned()))
     };
-    watched::listen();
-    Ok(Watched::new(inner, releases, args.quiet))
+    watched.before_the_model(journal::sha256(bytes)).map_err(ledger)?;
+    reticent_files::write(&args.out, reticent_files::Access::Owner, bytes)
+        .map_err(|error| output::not_written(&args.out, &error))?;
+    watched.settle().map_err(|error| {
+        let Failure { message, hint, code } = ledger(error);
+        Failure { message: format!("the model is written, but {message}"), hint, code }
+    })
 }
 
 /// What a run needs beside the records.
@@ -363,25 +343,6 @@ impl Run<'_> {
         let (fitted, receipt) = self.planned.fit(records, noise, self.privacy, Box::new(watched.clone()))?;
         Ok((schema, fitted, receipt))
     }
-}
-
-/// Leaves a checkpoint, and says what has become of the run.
-fn stopped(args: &Args, of: &Value, watched: &Watched) -> Failure {
-    let kept = match (args.no_privacy, &args.ledger) {
-        (true, _) => "nothing was charged",
-        (false, Some(_)) => "what was reserved stays charged in the ledger",
-        (false, None) => "what has been released stays spent",
-    };
-    let message = format!("stopped; no model was written, and {kept}");
-    let file = checkpoint::beside(&args.out);
-    let hint = match watched.set_aside() {
-        None => "start anew".to_owned(),
-        Some((releases, run)) => match Checkpoint::new(of, releases, run).write(&file) {
-            Ok(()) => format!("the same command with --resume goes on from {}, once", file.display()),
-            Err(failure) => return failure,
-        },
-    };
-    Failure::failed(message, Some(hint))
 }
 
 /// What the file says for people.
@@ -435,14 +396,6 @@ fn describe(
 
 /// Tries to write beside the file, before anything is spent on what will go there.
 pub(crate) fn check_writable(file: &Path) -> Result<(), Failure> {
-    let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let trial = file.with_file_name(format!(".{name}.{}", std::process::id()));
-    if file.is_dir() || name.is_empty() {
-        let error = std::io::Error::from(std::io::ErrorKind::IsADirectory);
-        return Err(output::not_written(file, &error));
-    }
-    std::fs::File::create(&trial).map_err(|error| output::not_written(file, &error))?;
-    // If it cannot be removed, an empty file is left: nothing worse.
-    let _ = std::fs::remove_file(&trial);
-    Ok(())
+    let trial = reticent_files::AtomicFile::create(file, reticent_files::Access::Owner);
+    trial.map(drop).map_err(|error| output::not_written(file, &error))
 }

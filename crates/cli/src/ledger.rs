@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use reticent_ledger::{Amount, Charge, Ledger, LedgerError};
+use reticent_ledger::{Amount, Charge, Ledger, LedgerError, State, Unfinished};
 
 use crate::event::Neighbours;
 use crate::output::{Failure, json, rounded_up, table};
@@ -19,7 +19,8 @@ pub(crate) struct Args {
 enum Action {
     /// Give a data set a budget; makes the file if there is none.
     #[command(after_help = "\
-The cap can never be raised or moved: it is what may be spent on this data set, ever.
+The cap can never be raised or moved: it is what may be spent on this data set, ever. Its name has letters a to z,
+digits, and '-', '_' or '.' between them. The file can be read and written by its owner alone, unless that is changed.
 
 Example:
   reticent ledger init budget.ledger --data-set trial --epsilon 2 --delta 1e-5")]
@@ -45,8 +46,11 @@ Example:
         #[arg(long)]
         json: bool,
     },
-    /// What each data set has left.
+    /// What each data set has left, and which runs are not finished.
     #[command(after_help = "\
+A run that was interrupted is named with the journal that it can be resumed from. The file is only read, so it may be
+on a read-only medium.
+
 Example:
   reticent ledger show budget.ledger")]
     Show {
@@ -92,14 +96,16 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
         Action::Init { file, data_set, epsilon, delta, adjacency, schema, json } => {
             reticent::budget::Privacy::new(*epsilon, *delta, adjacency.adjacency())?;
             let fingerprint = schema.as_deref().map_or(Ok(NO_SCHEMA.to_owned()), schema_fingerprint)?;
-            let mut ledger = if file.exists() { Ledger::open(file)? } else { Ledger::create(file)? };
+            let mut ledger = Ledger::open_or_create(file)?;
             let cap = Amount::new(*epsilon, *delta);
             ledger.add_data_set(data_set, &fingerprint, cap, &adjacency.adjacency().to_string())?;
-            show(&ledger, Some(data_set), *json)
+            show(&ledger, file, Some(data_set), *json)
         }
-        Action::Show { file, data_set, json } => show(&Ledger::open(file)?, data_set.as_deref(), *json),
+        Action::Show { file, data_set, json } => {
+            show(&Ledger::open_to_read(file)?, file, data_set.as_deref(), *json)
+        }
         Action::History { file, data_set, json: as_json } => {
-            let charges = Ledger::open(file)?.history(data_set)?;
+            let charges = Ledger::open_to_read(file)?.history(data_set)?;
             Ok(if *as_json { json(&charges) } else { history(&charges) })
         }
         Action::Cancel { file, reservation } => {
@@ -109,7 +115,7 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     }
 }
 
-fn show(ledger: &Ledger, only: Option<&str>, as_json: bool) -> Result<String, Failure> {
+fn show(ledger: &Ledger, file: &Path, only: Option<&str>, as_json: bool) -> Result<String, Failure> {
     let ids = match only {
         Some(id) => vec![id.to_owned()],
         None => ledger.data_sets()?.into_iter().map(|data_set| data_set.id).collect(),
@@ -132,7 +138,27 @@ fn show(ledger: &Ledger, only: Option<&str>, as_json: bool) -> Result<String, Fa
         let delta = line("delta", |amount| amount.delta);
         rows.push([String::new(), String::new()].into_iter().chain(delta).collect());
     }
-    Ok(table(&rows))
+    let unfinished: String = accounts
+        .iter()
+        .flat_map(|account| account.unfinished.iter().map(|run| describe_unfinished(run, file)))
+        .collect();
+    Ok(table(&rows) + &unfinished)
+}
+
+/// A run that is charged and not settled, and how to get back what it has cost.
+fn describe_unfinished(run: &Unfinished, file: &Path) -> String {
+    let Unfinished { id, state, purpose, reserved_at, journal, .. } = run;
+    let cancel = format!("`reticent ledger cancel {} {id}` gives it back", file.display());
+    let what = match (state, journal) {
+        (_, Some(journal)) if Path::new(journal).is_file() => {
+            let back = if *state == State::Reserved { format!(", or {cancel}") } else { String::new() };
+            format!("it goes on now, or the same command with --resume goes on from {journal}{back}")
+        }
+        (State::Reserved, _) => format!("nothing was released, and {cancel}"),
+        (_, Some(journal)) => format!("it can go on when its journal is at {journal} again"),
+        (_, None) => "it goes on now, or it ended and stays charged".to_owned(),
+    };
+    format!("\nrun {id} ({purpose}, {state}, reserved {reserved_at}): {what}\n")
 }
 
 fn history(charges: &[Charge]) -> String {

@@ -42,16 +42,15 @@ impl Opened {
         Ok(Self { header, schema, fitted })
     }
 
-    /// Puts a fitted model into a file.
-    pub(crate) fn write(
+    /// What the file of a fitted model holds.
+    pub(crate) fn bytes(
         model: &dyn Model,
         fitted: &dyn Fitted,
         schema: &Schema,
         plan: Value,
         receipt: Value,
         card: Value,
-        file: &Path,
-    ) -> Result<(), Failure> {
+    ) -> Result<Vec<u8>, Failure> {
         let Saved { arrays, state } = fitted.save()?;
         let mut card = card;
         card[STATE] = state;
@@ -69,7 +68,9 @@ impl Opened {
             let array = Array::new(shape, values).expect("an array is as long as it says");
             whole.arrays.insert(name, array);
         }
-        Ok(whole.write(file)?)
+        whole
+            .to_bytes()
+            .map_err(|fault| Failure::failed(format!("the model cannot be written: {fault}"), None))
     }
 
     /// How to get from encoded targets to the column's own units. Classes have none.

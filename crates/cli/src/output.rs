@@ -112,7 +112,13 @@ pub(crate) fn make_folder(folder: &Path) -> Result<(), Failure> {
 /// Writes a file to a folder.
 pub(crate) fn write(folder: &Path, name: &str, text: &str) -> Result<(), Failure> {
     let file = folder.join(name);
-    std::fs::write(&file, text).map_err(|error| not_written(&file, &error))
+    write_file(&file, text)
+}
+
+/// Writes a file that may be published: in full, or not at all.
+pub(crate) fn write_file(file: &Path, text: &str) -> Result<(), Failure> {
+    reticent_files::write(file, reticent_files::Access::Usual, text.as_bytes())
+        .map_err(|error| not_written(file, &error))
 }
 
 pub(crate) fn not_written(path: &Path, error: &std::io::Error) -> Failure {

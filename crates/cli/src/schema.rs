@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use reticent_tables::{Schema, Source};
 
-use crate::output::{Failure, not_written};
+use crate::output::{Failure, write_file};
 
 /// Write a schema to fill in, from the names and types of a file's columns.
 #[derive(clap::Args)]
@@ -28,9 +28,17 @@ pub(crate) struct Args {
     /// Write to this file instead of standard output.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Replace the file that --out names, which somebody may have filled in.
+    #[arg(long, requires = "out")]
+    force: bool,
 }
 
 pub(crate) fn run(args: &Args) -> Result<String, Failure> {
+    if let Some(file) = args.out.as_ref().filter(|file| !args.force && file.symlink_metadata().is_ok()) {
+        let message = format!("{} already exists, and somebody may have filled it in", file.display());
+        let hint = "choose another --out, or replace the file with --force";
+        return Err(Failure::failed(message, Some(hint.to_owned())));
+    }
     let source = Source::open(&args.from)?;
     let target = args.target.as_deref();
     let text = if args.assume_public {
@@ -43,7 +51,7 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     match &args.out {
         None => Ok(text),
         Some(file) => {
-            std::fs::write(file, text).map_err(|error| not_written(file, &error))?;
+            write_file(file, &text)?;
             let next =
                 if args.assume_public { "read it before you fit" } else { "fill in bounds and levels" };
             Ok(format!("{}: {next}\n", file.display()))

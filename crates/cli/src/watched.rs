@@ -1,46 +1,81 @@
-//! A run that somebody watches, and may stop with Ctrl-C between two releases.
+//! A run that somebody watches, may stop with Ctrl-C between two releases, and can go on with after a crash.
 
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use reticent::budget::{Ledger, LedgerError, Request, Spent, Ticket};
-use reticent::receipt::Entry;
-use reticent_accounting::{Event, Mechanism, Sampling};
-use serde::{Deserialize, Serialize};
+use reticent::budget::{Cost, Ledger, LedgerError, Request, Spent, Ticket, Unlimited};
+use reticent::receipt::{Entry, Receipt};
+use reticent_accounting::{Event, Sampling};
+use reticent_ledger::{Run, State as Charge};
 
+use crate::journal::{Item, Journal, Replay};
 use crate::progress::Steps;
 
-/// A ledger that shows how far the run is, refuses the next release once it was asked to stop, and remembers what was released.
+/// A ledger that shows how far the run is, refuses the next release once it was asked to stop, and keeps what was released in a
+/// journal.
 ///
 /// A run may have two walls, to buy bounds and to fit with them. It is one run to the ledger behind: reserved and started
-/// once, before the first release, and settled by the second.
+/// once, before the first release. It is settled by the command, when the model is on the disk.
+///
+/// # Privacy
+/// Nothing that follows from a release is shown before the release is on the disk and the ledger has its digest. So a release that
+/// is not may be made again with fresh noise: nobody has seen the first. Attacked by `every_failure_and_every_kill_can_be_resumed`
+/// and `a_stopped_run_stays_charged`.
 #[derive(Clone)]
 pub(crate) struct Watched(Arc<Mutex<State>>);
 
 struct State {
-    ledger: Box<dyn Ledger>,
+    charged: Charged,
+    /// None for a run without privacy.
+    journal: Option<Journal>,
+    /// What was released before the run was stopped, if it goes on now.
+    replay: Option<Replay>,
     steps: Steps,
     /// What both walls of the run cost together, until the first of them is settled.
     whole: Option<Request>,
     reserved: Option<(Ticket, f64)>,
     started: bool,
-    resumable: bool,
+    /// Releases are written when all are made: a shuffled pass cannot go on in its middle, since its order is forgotten.
+    held: bool,
     earlier: Vec<Entry>,
-    releases: Vec<Recorded>,
-    /// How many of them were made before the run was stopped, and how many of those were handed out again.
-    before: usize,
-    recalled: usize,
+    /// What is to be settled when the model is on the disk.
+    outcome: Option<(Ticket, Option<Cost>, Receipt)>,
 }
 
-/// What a ledger wants to see of a run that goes on: its number, and a secret.
-pub(crate) type Secret = (i64, String);
+/// Who counts.
+pub(crate) enum Charged {
+    /// Nobody.
+    Nobody(Unlimited),
+    /// A data set of a ledger.
+    DataSet(Box<Run>),
+}
 
-/// A release as it was made: public.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Recorded {
-    what: String,
-    step: u64,
-    values: Vec<f64>,
+impl Charged {
+    fn ledger(&mut self) -> &mut dyn Ledger {
+        match self {
+            Self::Nobody(nobody) => nobody,
+            Self::DataSet(run) => run.as_mut(),
+        }
+    }
+
+    fn state(&self) -> Option<Charge> {
+        match self {
+            Self::Nobody(_) => None,
+            Self::DataSet(run) => run.state(),
+        }
+    }
+}
+
+/// What has become of a run that was not finished.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// Nothing was released, and nothing is charged.
+    Void,
+    /// Nothing was released, but the ledger cannot give back what it has reserved under this number, if it has.
+    Reserved(Option<i64>),
+    /// Something was or may have been released, and it can go on.
+    Resumable,
 }
 
 /// Set by Ctrl-C.
@@ -84,19 +119,20 @@ mod interrupt {
 }
 
 impl Watched {
-    /// Goes on after these releases, if there are any.
-    pub(crate) fn new(ledger: Box<dyn Ledger>, releases: Vec<Recorded>, quiet: bool) -> Self {
+    /// Goes on after the releases of a journal, if there are any.
+    pub(crate) fn new(charged: Charged, journal: Option<(Journal, Option<Replay>)>, quiet: bool) -> Self {
+        let (journal, replay) = journal.map_or((None, None), |(journal, replay)| (Some(journal), replay));
         Self(Arc::new(Mutex::new(State {
-            ledger,
+            charged,
+            journal,
+            replay,
             steps: Steps::new(quiet),
             whole: None,
             reserved: None,
             started: false,
-            resumable: false,
+            held: false,
             earlier: Vec::new(),
-            before: releases.len(),
-            releases,
-            recalled: 0,
+            outcome: None,
         })))
     }
 
@@ -110,22 +146,78 @@ impl Watched {
         self.state().whole = Some(whole);
     }
 
-    /// What it takes to go on with the run later: what was released, and what the ledger wants to see, if it is one that counts.
-    /// Nothing if the run has not begun or cannot go on.
-    pub(crate) fn set_aside(&self) -> Option<(Vec<Recorded>, Option<Secret>)> {
+    /// Writes down all that was released and that a model of this digest is about to be written. Only then may anything be shown.
+    pub(crate) fn before_the_model(&self, digest: [u8; 32]) -> Result<(), LedgerError> {
         let mut state = self.state();
-        (state.started && state.resumable).then(|| (state.releases.clone(), state.ledger.set_aside()))
+        if let Some(journal) = &mut state.journal {
+            journal.append(&Item::Model(digest));
+        }
+        state.sync()
+    }
+
+    /// Settles with the ledger, once the model is on the disk, and gives up the journal.
+    pub(crate) fn settle(&self) -> Result<(), LedgerError> {
+        let mut state = self.state();
+        if let Some((ticket, cost, receipt)) = state.outcome.take() {
+            state.charged.ledger().settle(ticket, Spent { cost, receipt: &receipt })?;
+        }
+        if let Some(journal) = state.journal.take() {
+            // If it is left, it is of a run that is over.
+            let _ = journal.remove();
+        }
+        Ok(())
+    }
+
+    /// Ends a run that has failed or was stopped. What was released is written down, so that the failure may be shown; if that
+    /// fails too, or must not be, the second value is false.
+    pub(crate) fn abandon(&self) -> (Fate, bool) {
+        let mut state = self.state();
+        let back = match &mut state.charged {
+            Charged::Nobody(_) => Ok(true),
+            Charged::DataSet(run) => run.give_back(),
+        };
+        let any = state.started || state.replay.is_some();
+        match back {
+            Ok(true) if !any => {
+                if let Some(journal) = state.journal.take() {
+                    // If it is left, the next run finds that nothing is in it.
+                    let _ = journal.remove();
+                }
+                (Fate::Void, true)
+            }
+            Err(_) if !any => {
+                let id = match &state.charged {
+                    Charged::Nobody(_) => None,
+                    Charged::DataSet(run) => run.id(),
+                };
+                (Fate::Reserved(id), true)
+            }
+            _ => (Fate::Resumable, !state.held && state.sync().is_ok()),
+        }
     }
 }
 
-/// Whether releases of the same plan can go on later, with fresh noise: not in the middle of a shuffled pass, whose order is
-/// forgotten, and not with draws, which are not remembered.
-fn resumable(event: &Event) -> bool {
-    event.releases().is_ok_and(|releases| {
-        releases.iter().all(|(release, _)| {
-            release.sampling != Sampling::Pass && !matches!(release.mechanism, Mechanism::BoundedRange { .. })
-        })
-    })
+impl State {
+    /// On the disk, and then in the ledger.
+    fn sync(&mut self) -> Result<(), LedgerError> {
+        let Some(journal) = &mut self.journal else { return Ok(()) };
+        journal.sync().map_err(|error| unwritable(journal, &error))?;
+        if let Charged::DataSet(run) = &mut self.charged {
+            run.advance(&journal.digest()).map_err(|error| refused(&error.to_string()))?;
+        }
+        Ok(())
+    }
+}
+
+fn unwritable(journal: &Journal, error: &io::Error) -> LedgerError {
+    refused(&format!("the journal {} cannot be written: {error}", journal.path().display()))
+}
+
+/// Whether releases of the plan can go on at any point: not in the middle of a shuffled pass.
+fn goes_on_anywhere(event: &Event) -> bool {
+    event
+        .releases()
+        .is_ok_and(|releases| releases.iter().all(|(release, _)| release.sampling != Sampling::Pass))
 }
 
 fn refused(why: &str) -> LedgerError {
@@ -134,7 +226,7 @@ fn refused(why: &str) -> LedgerError {
 
 impl Ledger for Watched {
     fn name(&self) -> String {
-        self.state().ledger.name()
+        self.state().charged.ledger().name()
     }
 
     fn reserve(&mut self, request: &Request) -> Result<Ticket, LedgerError> {
@@ -149,8 +241,8 @@ impl Ledger for Watched {
         }
         let whole = state.whole.clone();
         let request = whole.as_ref().unwrap_or(request);
-        state.resumable = request.guarantee.cost().is_some() && resumable(&request.event);
-        let ticket = state.ledger.reserve(request)?;
+        state.held = !goes_on_anywhere(&request.event);
+        let ticket = state.charged.ledger().reserve(request)?;
         state.reserved = Some((ticket.clone(), epsilon(request)));
         Ok(ticket)
     }
@@ -158,7 +250,7 @@ impl Ledger for Watched {
     fn start(&mut self, ticket: &Ticket) -> Result<(), LedgerError> {
         let mut state = self.state();
         if !state.started {
-            state.ledger.start(ticket)?;
+            state.charged.ledger().start(ticket)?;
             state.started = true;
         }
         Ok(())
@@ -169,42 +261,49 @@ impl Ledger for Watched {
             return Err(refused("stopped"));
         }
         let mut state = self.state();
-        if let Some(next) = state.releases[..state.before].get(state.recalled) {
+        match state.replay.as_ref().and_then(Replay::peek) {
             // What was released is paid for once, so it must be what the run would release now.
-            if (next.what.as_str(), next.step) != (what, step) {
-                return Err(refused("the checkpoint is not of this run"));
+            Some(next) if next != (what, step) => return Err(refused("the journal is not of this run")),
+            None if state.charged.state() == Some(Charge::Settled) => {
+                return Err(refused("the run is settled, and its journal does not have all of its releases"));
             }
+            _ => {}
         }
         state.steps.show(what, step, planned);
-        state.ledger.release(what, step, planned)
+        state.charged.ledger().release(what, step, planned)
     }
 
     fn earlier(&self) -> Vec<Entry> {
         self.state().earlier.clone()
     }
 
-    fn recall(&mut self, _: &str, _: u64, width: usize) -> Option<Vec<f64>> {
+    fn recall(&mut self, _: &str, _: u64, width: usize) -> Result<Option<Vec<f64>>, LedgerError> {
         let mut state = self.state();
-        let recalled = state.releases[..state.before].get(state.recalled).map(|next| {
-            let mut values = next.values.clone();
-            values.resize(width, 0.0);
-            values
-        });
-        state.recalled += usize::from(recalled.is_some());
-        recalled
+        let Some(replay) = &mut state.replay else { return Ok(None) };
+        match replay.take() {
+            Ok(Some(values)) if values.len() != width => Err(refused("the journal is not of this run")),
+            Ok(recalled) => Ok(recalled),
+            Err(error) => Err(refused(&format!("the journal cannot be read: {error}"))),
+        }
     }
 
-    fn released(&mut self, what: &str, step: u64, values: &[f64]) {
-        let recorded = Recorded { what: what.to_owned(), step, values: values.to_vec() };
-        self.state().releases.push(recorded);
+    fn released(&mut self, what: &str, step: u64, values: &[f64]) -> Result<(), LedgerError> {
+        let mut state = self.state();
+        state.charged.ledger().released(what, step, values)?;
+        let held = state.held;
+        let Some(journal) = &mut state.journal else { return Ok(()) };
+        journal.append(&Item::Release { what: what.to_owned(), step, values: values.to_vec() });
+        if journal.is_due() && !held { state.sync() } else { Ok(()) }
     }
 
+    /// Only remembers what is to be settled: a crash before the model is on the disk must find the run unsettled.
     fn settle(&mut self, ticket: Ticket, spent: Spent<'_>) -> Result<(), LedgerError> {
         let mut state = self.state();
         if state.whole.take().is_some() {
             state.earlier.clone_from(&spent.receipt.groups);
-            return Ok(());
+        } else {
+            state.outcome = Some((ticket, spent.cost, spent.receipt.clone()));
         }
-        state.ledger.settle(ticket, spent)
+        Ok(())
     }
 }

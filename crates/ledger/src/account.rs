@@ -3,11 +3,12 @@
 use std::fmt;
 
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
-use rusqlite::{Connection, OptionalExtension, Row};
+use rusqlite::{Connection, Row};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::amount::Units;
+use crate::rows::{ChargeRow, DataSetRow};
 use crate::store::Stop;
 use crate::time::iso_8601;
 use crate::{Amount, LedgerError};
@@ -43,6 +44,26 @@ pub struct Account {
     pub unsettled: Amount,
     /// How many charges are in each state.
     pub counts: Counts,
+    /// The runs that are charged and not settled.
+    pub unfinished: Vec<Unfinished>,
+}
+
+/// A run that is charged and not settled: it goes on now, or it was stopped.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Unfinished {
+    /// The number of its charge.
+    pub id: i64,
+    /// Reserved, which can be cancelled, or started.
+    pub state: State,
+    /// What the run is for, in the user's words.
+    pub purpose: String,
+    /// What it is charged.
+    pub charged: Amount,
+    /// When it was reserved, in UTC as ISO-8601.
+    pub reserved_at: String,
+    /// The file that it can be resumed from, if it keeps one.
+    pub journal: Option<String>,
 }
 
 /// How many charges are in each state.
@@ -73,14 +94,20 @@ pub enum State {
     Cancelled,
 }
 
-impl fmt::Display for State {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl State {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
             Self::Reserved => "reserved",
             Self::Started => "started",
             Self::Settled => "settled",
             Self::Cancelled => "cancelled",
-        })
+        }
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 
@@ -118,41 +145,23 @@ pub struct Charge {
     pub plan: Box<RawValue>,
     /// What it released: the JSON it was settled with, letter for letter.
     pub receipt: Option<Box<RawValue>>,
+    /// Where it keeps, or kept, what it released, so that it can be resumed.
+    pub journal: Option<String>,
 }
 
-/// A data set as the rules need it.
-pub(crate) struct DataSetRow {
-    pub key: i64,
-    pub data_set: DataSet,
-    pub cap: Units,
-}
-
-const DATA_SET: &str =
-    "SELECT id, name, schema_fingerprint, adjacency, cap_epsilon, cap_delta, added_at FROM data_set";
-
-fn data_set_row(row: &Row<'_>) -> rusqlite::Result<DataSetRow> {
-    let cap = Units { epsilon: row.get(4)?, delta: row.get(5)? };
-    let data_set = DataSet {
-        id: row.get(1)?,
-        schema_fingerprint: row.get(2)?,
-        adjacency: row.get(3)?,
-        cap: cap.at_most(),
-        added_at: iso_8601(row.get(6)?),
-    };
-    Ok(DataSetRow { key: row.get(0)?, data_set, cap })
+impl From<DataSetRow> for DataSet {
+    fn from(row: DataSetRow) -> Self {
+        let DataSetRow { name: id, schema_fingerprint, adjacency, cap, added_at, .. } = row;
+        Self { id, schema_fingerprint, adjacency, cap: cap.at_most(), added_at: iso_8601(added_at) }
+    }
 }
 
 pub(crate) fn find_data_set(connection: &Connection, id: &str) -> Result<DataSetRow, Stop> {
-    connection
-        .query_row(&format!("{DATA_SET} WHERE name = ?1"), [id], data_set_row)
-        .optional()?
-        .ok_or_else(|| LedgerError::UnknownDataSet { id: id.to_owned() }.into())
+    DataSetRow::find(connection, id)?.ok_or_else(|| LedgerError::UnknownDataSet { id: id.to_owned() }.into())
 }
 
 pub(crate) fn all_data_sets(connection: &Connection) -> Result<Vec<DataSet>, Stop> {
-    let mut query = connection.prepare(&format!("{DATA_SET} ORDER BY id"))?;
-    let rows = query.query_map([], |row| Ok(data_set_row(row)?.data_set))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    Ok(DataSetRow::all(connection)?.into_iter().map(DataSet::from).collect())
 }
 
 const SUMS: &str = "SELECT coalesce(sum(charged_epsilon), 0), coalesce(sum(charged_delta), 0) FROM charge WHERE data_set = ?1";
@@ -191,46 +200,47 @@ pub(crate) fn counts(connection: &Connection, key: i64) -> Result<Counts, Stop> 
 }
 
 pub(crate) fn account(connection: &Connection, id: &str) -> Result<Account, Stop> {
-    let DataSetRow { key, data_set, cap } = find_data_set(connection, id)?;
+    let row = find_data_set(connection, id)?;
+    let (key, cap) = (row.key, row.cap);
     let spent = spent(connection, key)?;
+    let unfinished = ChargeRow::of_data_set(connection, key)?
+        .into_iter()
+        .filter(|charge| matches!(charge.state, State::Reserved | State::Started))
+        .map(|ChargeRow { id, state, purpose, charged, reserved_at, journal, .. }| {
+            let (charged, reserved_at) = (charged.at_least(), iso_8601(reserved_at));
+            Unfinished { id, state, purpose, charged, reserved_at, journal }
+        });
     Ok(Account {
-        data_set,
+        data_set: row.into(),
         spent: spent.at_least(),
         remaining: cap.minus(spent).at_most(),
         unsettled: unsettled(connection, key)?.at_least(),
         counts: counts(connection, key)?,
+        unfinished: unfinished.collect(),
     })
 }
 
 pub(crate) fn history(connection: &Connection, id: &str) -> Result<Vec<Charge>, Stop> {
     let key = find_data_set(connection, id)?.key;
-    let mut query = connection.prepare(
-        "SELECT id, state, reserved_epsilon, reserved_delta, charged_epsilon, charged_delta,
-            reserved_at, changed_at, purpose, plan, receipt
-         FROM charge WHERE data_set = ?1 ORDER BY id",
-    )?;
-    let rows = query.query_map([key], |row| {
-        Ok(Charge {
-            id: row.get(0)?,
-            state: row.get(1)?,
-            reserved: Units { epsilon: row.get(2)?, delta: row.get(3)? }.at_least(),
-            charged: Units { epsilon: row.get(4)?, delta: row.get(5)? }.at_least(),
-            reserved_at: iso_8601(row.get(6)?),
-            changed_at: iso_8601(row.get(7)?),
-            purpose: row.get(8)?,
-            plan: row.get::<_, Json>(9)?.0,
-            receipt: row.get::<_, Option<Json>>(10)?.map(|json| json.0),
-        })
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    ChargeRow::of_data_set(connection, key)?.into_iter().map(charge).collect()
+}
+
+fn charge(row: ChargeRow) -> Result<Charge, Stop> {
+    Ok(Charge {
+        id: row.id,
+        state: row.state,
+        reserved: row.reserved.at_least(),
+        charged: row.charged.at_least(),
+        reserved_at: iso_8601(row.reserved_at),
+        changed_at: iso_8601(row.changed_at),
+        purpose: row.purpose,
+        plan: json(row.plan)?,
+        receipt: row.receipt.map(json).transpose()?,
+        journal: row.journal,
+    })
 }
 
 /// Checked on the way in, and again on the way out, so that a history is always valid JSON as a whole.
-struct Json(Box<RawValue>);
-
-impl FromSql for Json {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        let text = value.as_str()?.to_owned();
-        RawValue::from_string(text).map(Self).map_err(|error| FromSqlError::Other(error.into()))
-    }
+fn json(text: String) -> Result<Box<RawValue>, Stop> {
+    RawValue::from_string(text).map_err(|_| Stop::Damage("a plan or a receipt is not JSON".to_owned()))
 }

@@ -38,7 +38,10 @@ pub enum LedgerError {
     },
 
     /// A data set id that could not be told apart, printed or typed.
-    #[error("the data set id {given:?} {problem}\nhint: use a short name such as \"trial-2026\"")]
+    #[error(
+        "the data set id {given:?} {problem}\n\
+         hint: use letters a to z, digits, and '-', '_' or '.' between them, such as \"trial-2026\""
+    )]
     InvalidId {
         /// What was given.
         given: String,
@@ -108,6 +111,26 @@ pub enum LedgerError {
         id: i64,
     },
 
+    /// The run that goes on is not the one that was reserved.
+    #[error(
+        "run {id} in the ledger has another data set or plan\n\
+         hint: give the data set, the schema and the options that the run was begun with"
+    )]
+    OtherRun {
+        /// The reservation's number.
+        id: i64,
+    },
+
+    /// Somebody else has gone on with the run, or its journal is not the newest.
+    #[error(
+        "run {id} has gone further than this journal\n\
+         hint: only the newest journal of a run goes on, in one process at a time; `ledger show` names it"
+    )]
+    Overtaken {
+        /// The reservation's number.
+        id: i64,
+    },
+
     /// The reservation is not in a state that allows this.
     #[error("cannot {action} reservation {id}: it is {state}\nhint: {}", state_hint(action, *state))]
     WrongState {
@@ -170,6 +193,19 @@ pub enum LedgerError {
         supported: i64,
     },
 
+    /// The ledger has the format before this one, and cannot be converted where it is.
+    #[error(
+        "{} has the older ledger format {found}, and is on a medium that cannot be written\n\
+         hint: copy it, with all files whose names begin with its own, to where it can be written, and open it there",
+        path.display()
+    )]
+    Former {
+        /// The path.
+        path: PathBuf,
+        /// The format of the file.
+        found: i64,
+    },
+
     /// The file or its folder cannot be written.
     #[error(
         "cannot write {}\n\
@@ -195,10 +231,10 @@ pub enum LedgerError {
 
     /// The file system cannot hold a ledger that several processes share.
     #[error(
-        "{} cannot use a write-ahead log (journal mode is {mode:?})\n\
+        "{} cannot use a rollback journal (journal mode is {mode:?})\n\
          hint: keep the ledger on a local disk, not on a network file system", path.display()
     )]
-    NoWriteAheadLog {
+    NoRollbackJournal {
         /// The path.
         path: PathBuf,
         /// The journal mode that SQLite fell back to.

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::Connection;
 
 use crate::Amount;
-use crate::account::{self, Account, Charge, DataSet, DataSetRow, State};
+use crate::account::{self, Account, Charge, DataSet, State};
 use crate::amount::{Role, Units};
 use crate::error::{LedgerError, Refusal};
+use crate::rows::{ChargeRow, DataSetRow};
 use crate::store::{Stop, Store};
 use crate::time::now;
 
@@ -17,7 +18,8 @@ const MAX_ID_LENGTH: usize = 200;
 /// The privacy budgets of any number of data sets, in one file that any number of processes share.
 ///
 /// Each change is one transaction that holds the write lock from before its first read, and is on the disk when the
-/// method returns. A process that dies at any moment leaves each charge either as it was or as it was to become.
+/// method returns. A process that dies at any moment leaves each charge either as it was or as it was to become. Every row
+/// is compared with its checksum first: what is damaged is an error, never another budget.
 ///
 /// Open one per process, and again after a fork. Keep the file on a local disk. It guards against mistakes, crashes
 /// and races, not against its owner: whoever can write the file can put back an older copy of it.
@@ -44,7 +46,7 @@ pub struct Request {
 /// Budget set aside for one run: the right to [start](Ledger::start) it and to [settle](Ledger::settle) it.
 ///
 /// Only [`Ledger::reserve`] makes one, and it cannot be copied, so that nobody but the run itself can lower its charge.
-/// Dropping it gives nothing back.
+/// Dropping it gives nothing back. A run that keeps its [`Token`] can have it again.
 #[derive(Debug)]
 #[must_use = "the budget is charged until the reservation is settled or cancelled"]
 pub struct Reservation {
@@ -55,15 +57,42 @@ pub struct Reservation {
     reserved: Amount,
 }
 
+/// What a run identifies itself with, before it is charged and whenever it goes on. Whoever has it can settle the run: a secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Token(String);
+
+impl Token {
+    /// One that was kept.
+    pub fn from_text(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+
+    /// To keep.
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A run as the ledger has it.
+#[derive(Debug)]
+pub struct Found {
+    /// The right to go on with it.
+    pub reservation: Reservation,
+    /// Where it is on its way.
+    pub state: State,
+    /// The digest of the newest of its releases that is known to be on the disk.
+    pub progress: Option<String>,
+}
+
 impl Reservation {
     /// Its number in the ledger, as in the [history](Ledger::history).
     pub fn id(&self) -> i64 {
         self.id
     }
 
-    /// What [`Ledger::resume`] wants to see. Whoever has it can settle the run.
-    pub(crate) fn token(&self) -> &str {
-        &self.token
+    fn of(row: &ChargeRow, data_set: &str) -> Self {
+        let (id, token, data_set) = (row.id, row.token.clone(), data_set.to_owned());
+        Self { id, token, data_set, reserved: row.reserved.at_least() }
     }
 
     /// The data set it is charged to.
@@ -78,13 +107,25 @@ impl Reservation {
 }
 
 impl Ledger {
-    /// Makes a new ledger at `path`, without data sets.
+    /// Makes a new ledger at `path`, without data sets. Its owner alone may read it.
     ///
     /// # Errors
     /// [`AlreadyExists`](LedgerError::AlreadyExists) if there is anything at `path` other than an empty file, and
     /// [`NotWritable`](LedgerError::NotWritable) if the folder is missing or may not be written.
     pub fn create(path: impl AsRef<Path>) -> Result<Self, LedgerError> {
         Ok(Self { store: Store::create(path.as_ref())? })
+    }
+
+    /// Opens the ledger at `path`, or makes it if there is none, or only what a crash has left of making one.
+    ///
+    /// # Errors
+    /// Those of [`create`](Self::create) and [`open`](Self::open).
+    pub fn open_or_create(path: impl AsRef<Path>) -> Result<Self, LedgerError> {
+        let path = path.as_ref();
+        match Self::create(path) {
+            Err(LedgerError::AlreadyExists { .. }) => Self::open(path),
+            made => made,
+        }
     }
 
     /// Opens the ledger at `path` and checks all of it, which takes time in proportion to its history.
@@ -94,6 +135,14 @@ impl Ledger {
     /// [`Corrupt`](LedgerError::Corrupt) or [`NotWritable`](LedgerError::NotWritable).
     pub fn open(path: impl AsRef<Path>) -> Result<Self, LedgerError> {
         Ok(Self { store: Store::open(path.as_ref())? })
+    }
+
+    /// The same, and to read only if the file or its medium cannot be written. Whatever would change it is an error then.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open), and [`Former`](LedgerError::Former) if it would have to be converted first.
+    pub fn open_to_read(path: impl AsRef<Path>) -> Result<Self, LedgerError> {
+        Ok(Self { store: Store::open_to_read(path.as_ref())? })
     }
 
     /// Gives a data set its budget. None of it can be changed later.
@@ -113,15 +162,26 @@ impl Ledger {
         check_adjacency(adjacency)?;
         let cap = Units::read(cap, Role::Cap)?;
         self.store.write(|transaction| {
-            let added = transaction.execute(
-                "INSERT INTO data_set (name, schema_fingerprint, adjacency, cap_epsilon, cap_delta, added_at)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (name) DO NOTHING",
-                params![id, schema_fingerprint, adjacency, cap.epsilon, cap.delta, now()],
-            )?;
-            if added == 0 {
-                return Err(LedgerError::DuplicateDataSet { id: id.to_owned() }.into());
+            let same = |other: &DataSet| other.id.eq_ignore_ascii_case(id);
+            match account::all_data_sets(transaction)?.into_iter().find(same) {
+                Some(other) if other.id == id => {
+                    return Err(LedgerError::DuplicateDataSet { id: other.id }.into());
+                }
+                Some(_) => {
+                    let problem = "differs from that of another data set in upper and lower case alone";
+                    return Err(LedgerError::InvalidId { given: id.to_owned(), problem }.into());
+                }
+                None => {}
             }
-            Ok(())
+            let row = DataSetRow {
+                key: 0,
+                name: id.to_owned(),
+                schema_fingerprint: schema_fingerprint.to_owned(),
+                adjacency: adjacency.to_owned(),
+                cap,
+                added_at: now(),
+            };
+            row.insert(transaction)
         })
     }
 
@@ -137,29 +197,88 @@ impl Ledger {
     /// [`SchemaMismatch`](LedgerError::SchemaMismatch) or [`AdjacencyMismatch`](LedgerError::AdjacencyMismatch) if the
     /// request is not about the data set that the cap was set for.
     pub fn reserve(&mut self, data_set: &str, request: &Request) -> Result<Reservation, LedgerError> {
+        let token = self.token()?;
+        self.reserve_as(&token, None, data_set, request)
+    }
+
+    /// A token for a run that is to be reserved, and that may have to go on after a crash.
+    ///
+    /// # Errors
+    /// [`LedgerError`] if SQLite fails.
+    pub fn token(&self) -> Result<Token, LedgerError> {
+        self.store.random().map(Token)
+    }
+
+    /// The same as [`reserve`](Self::reserve) for a run that has a token, and keeps what it releases in the file `journal`.
+    ///
+    /// A run that writes down its token first, and looks for itself by [`find`](Self::find) after a crash, is charged once
+    /// whenever it dies.
+    ///
+    /// # Errors
+    /// Those of [`reserve`](Self::reserve).
+    pub fn reserve_as(
+        &mut self,
+        token: &Token,
+        journal: Option<&Path>,
+        data_set: &str,
+        request: &Request,
+    ) -> Result<Reservation, LedgerError> {
         check_adjacency(&request.adjacency)?;
         check_json("plan", &request.plan_json)?;
         let requested = Units::read(request.amount, Role::Request)?;
         self.store.write(|transaction| {
-            let row = account::find_data_set(transaction, data_set)?;
-            check_subject(&row.data_set, request)?;
-            check_cap(transaction, &row, requested)?;
-            let (id, token) = transaction.query_row(
-                "INSERT INTO charge (token, data_set, state, reserved_epsilon, reserved_delta,
-                    charged_epsilon, charged_delta, reserved_at, changed_at, purpose, plan)
-                 VALUES (lower(hex(randomblob(16))), ?1, 'reserved', ?2, ?3, ?2, ?3, ?4, ?4, ?5, ?6)
-                 RETURNING id, token",
-                params![
-                    row.key,
-                    requested.epsilon,
-                    requested.delta,
-                    now(),
-                    request.purpose,
-                    request.plan_json
-                ],
-                |row| Ok((row.get(0)?, row.get(1)?)),
-            )?;
-            Ok(Reservation { id, token, data_set: data_set.to_owned(), reserved: requested.at_least() })
+            let set = account::find_data_set(transaction, data_set)?;
+            check_subject(&set, request)?;
+            check_cap(transaction, &set, requested)?;
+            let now = now();
+            let mut row = ChargeRow {
+                id: 0,
+                token: token.0.clone(),
+                data_set: set.key,
+                state: State::Reserved,
+                reserved: requested,
+                charged: requested,
+                reserved_at: now,
+                changed_at: now,
+                purpose: request.purpose.clone(),
+                plan: request.plan_json.clone(),
+                receipt: None,
+                journal: journal.map(|path| path.display().to_string()),
+                progress: None,
+            };
+            row.id = row.clone().insert(transaction)?;
+            Ok(Reservation::of(&row, data_set))
+        })
+    }
+
+    /// The run that was reserved with a token, if any.
+    ///
+    /// # Errors
+    /// [`OtherRun`](LedgerError::OtherRun) if it was for another data set or plan.
+    pub fn find(&self, token: &Token, data_set: &str, plan_json: &str) -> Result<Option<Found>, LedgerError> {
+        self.store.read(|transaction| {
+            let Some(row) = ChargeRow::with_token(transaction, &token.0)? else { return Ok(None) };
+            if row.data_set != account::find_data_set(transaction, data_set)?.key || row.plan != plan_json {
+                return Err(LedgerError::OtherRun { id: row.id }.into());
+            }
+            let reservation = Reservation::of(&row, data_set);
+            Ok(Some(Found { reservation, state: row.state, progress: row.progress }))
+        })
+    }
+
+    /// The state of the run that was reserved with a token, and how far it has come, if there is one.
+    ///
+    /// # Errors
+    /// [`LedgerError`] if the file cannot be read.
+    pub fn look_up(&self, token: &Token) -> Result<Option<(State, Option<String>)>, LedgerError> {
+        self.store.read(|transaction| {
+            Ok(ChargeRow::with_token(transaction, &token.0)?.map(|row| (row.state, row.progress)))
+        })
+    }
+
+    pub(crate) fn number(&self, token: &Token) -> Result<Option<(i64, State)>, LedgerError> {
+        self.store.read(|transaction| {
+            Ok(ChargeRow::with_token(transaction, &token.0)?.map(|row| (row.id, row.state)))
         })
     }
 
@@ -173,57 +292,49 @@ impl Ledger {
     /// [`WrongState`](LedgerError::WrongState) if it was started before or was cancelled meanwhile. After any error
     /// nothing may be released.
     pub fn start(&mut self, reservation: &Reservation) -> Result<(), LedgerError> {
+        self.start_at(reservation, None)
+    }
+
+    /// The same for a run whose journal has this digest, so that it can go on from there.
+    ///
+    /// # Errors
+    /// Those of [`start`](Self::start).
+    pub fn start_at(&mut self, reservation: &Reservation, progress: Option<&str>) -> Result<(), LedgerError> {
         self.store.write(|transaction| {
-            find_own(transaction, reservation, "start", State::Reserved)?;
-            transaction.execute(
-                "UPDATE charge SET state = 'started', changed_at = ?2 WHERE id = ?1",
-                params![reservation.id, now()],
-            )?;
-            Ok(())
+            find_own(transaction, reservation, "start", State::Reserved)?.update(transaction, |row| {
+                row.state = State::Started;
+                row.progress = progress.map(str::to_owned);
+                row.changed_at = now();
+            })
         })
     }
 
-    /// Lets a run that was stopped after its start go on: the reservation again, with a new token. The old one is worth nothing
-    /// from then on.
+    /// Records how far a started run has come: the digest of the newest of its releases that is on the disk, in place of the one
+    /// that the caller has recorded last.
     ///
     /// # Privacy
-    /// A stopped run is charged for all that it planned, so it may make what is left of its releases, once: two runs that went on
-    /// from the same point would make them twice. Of any number that try, one is let through, and only with the plan that
-    /// was reserved. Attacked by `a_stopped_run_goes_on_once_and_with_its_own_plan`.
+    /// A stopped run is charged for all that it planned, so it may make what is left of its releases, with fresh noise. Two runs
+    /// that went on from one point would make them twice. So nothing that follows on a point may be seen before the point is
+    /// recorded here, and of any number that go on from one point only the first records another.
+    /// Attacked by `a_stopped_run_goes_on_from_its_newest_journal_alone`.
     ///
     /// # Errors
-    /// [`UnknownReservation`](LedgerError::UnknownReservation) if the run went on before, or is not of this ledger, data set or plan;
-    /// [`WrongState`](LedgerError::WrongState) if it was not started, or is over.
-    pub fn resume(
+    /// [`Overtaken`](LedgerError::Overtaken) if another digest than `from` is recorded.
+    pub fn advance(
         &mut self,
-        data_set: &str,
-        id: i64,
-        token: &str,
-        plan_json: &str,
-    ) -> Result<Reservation, LedgerError> {
+        reservation: &Reservation,
+        from: Option<&str>,
+        to: &str,
+    ) -> Result<(), LedgerError> {
         self.store.write(|transaction| {
-            let row = account::find_data_set(transaction, data_set)?;
-            let unknown = LedgerError::UnknownReservation { id };
-            let same: bool = transaction
-                .query_row(
-                    "SELECT data_set = ?2 AND plan = ?3 FROM charge WHERE id = ?1",
-                    params![id, row.key, plan_json],
-                    |row| row.get(0),
-                )
-                .optional()?
-                .unwrap_or(false);
-            if !same {
-                return Err(unknown.into());
+            let row = find_own(transaction, reservation, "resume", State::Started)?;
+            if row.progress.as_deref() != from {
+                return Err(LedgerError::Overtaken { id: row.id }.into());
             }
-            let (token, data_set) = (token.to_owned(), data_set.to_owned());
-            let old = Reservation { id, token, data_set, reserved: Amount::new(0.0, 0.0) };
-            let reserved = find_own(transaction, &old, "resume", State::Started)?.at_least();
-            let token = transaction.query_row(
-                "UPDATE charge SET token = lower(hex(randomblob(16))), changed_at = ?2 WHERE id = ?1 RETURNING token",
-                params![id, now()],
-                |row| row.get(0),
-            )?;
-            Ok(Reservation { token, reserved, ..old })
+            row.update(transaction, |row| {
+                row.progress = Some(to.to_owned());
+                row.changed_at = now();
+            })
         })
     }
 
@@ -244,17 +355,15 @@ impl Ledger {
         check_json("receipt", receipt_json)?;
         let spent = Units::read(actual, Role::Actual)?;
         self.store.write(|transaction| {
-            let reserved = find_own(transaction, reservation, "settle", State::Started)?;
-            if !spent.fits_in(reserved) {
-                let (id, reserved) = (reservation.id, reserved.at_least());
+            let row = find_own(transaction, reservation, "settle", State::Started)?;
+            if !spent.fits_in(row.reserved) {
+                let (id, reserved) = (reservation.id, row.reserved.at_least());
                 return Err(LedgerError::AboveReservation { id, reserved, actual }.into());
             }
-            transaction.execute(
-                "UPDATE charge SET state = 'settled', charged_epsilon = ?2, charged_delta = ?3, receipt = ?4,
-                    changed_at = ?5 WHERE id = ?1",
-                params![reservation.id, spent.epsilon, spent.delta, receipt_json, now()],
-            )?;
-            Ok(())
+            row.update(transaction, |row| {
+                (row.state, row.charged, row.changed_at) = (State::Settled, spent, now());
+                row.receipt = Some(receipt_json.to_owned());
+            })
         })
     }
 
@@ -267,17 +376,12 @@ impl Ledger {
     /// [`WrongState`](LedgerError::WrongState) if it was started, since something may have been released.
     pub fn cancel(&mut self, reservation_id: i64) -> Result<(), LedgerError> {
         self.store.write(|transaction| {
-            let state = transaction
-                .query_row("SELECT state FROM charge WHERE id = ?1", [reservation_id], |row| row.get(0))
-                .optional()?
+            let row = ChargeRow::find(transaction, reservation_id)?
                 .ok_or(LedgerError::UnknownReservation { id: reservation_id })?;
-            check_state(reservation_id, "cancel", state, State::Reserved)?;
-            transaction.execute(
-                "UPDATE charge SET state = 'cancelled', charged_epsilon = 0, charged_delta = 0, changed_at = ?2
-                 WHERE id = ?1",
-                params![reservation_id, now()],
-            )?;
-            Ok(())
+            check_state(reservation_id, "cancel", row.state, State::Reserved)?;
+            row.update(transaction, |row| {
+                (row.state, row.charged, row.changed_at) = (State::Cancelled, Units::default(), now());
+            })
         })
     }
 
@@ -297,24 +401,19 @@ impl Ledger {
     }
 }
 
-/// What `reservation` holds, if this file made it and it is in the state that `action` needs.
+/// The charge of `reservation`, if this file made it and it is in the state that `action` needs.
 fn find_own(
     connection: &Connection,
     reservation: &Reservation,
     action: &'static str,
     needed: State,
-) -> Result<Units, Stop> {
+) -> Result<ChargeRow, Stop> {
     let id = reservation.id;
-    let (state, reserved) = connection
-        .query_row(
-            "SELECT state, reserved_epsilon, reserved_delta FROM charge WHERE id = ?1 AND token = ?2",
-            params![id, reservation.token],
-            |row| Ok((row.get(0)?, Units { epsilon: row.get(1)?, delta: row.get(2)? })),
-        )
-        .optional()?
+    let row = ChargeRow::find(connection, id)?
+        .filter(|row| row.token == reservation.token)
         .ok_or(LedgerError::UnknownReservation { id })?;
-    check_state(id, action, state, needed)?;
-    Ok(reserved)
+    check_state(id, action, row.state, needed)?;
+    Ok(row)
 }
 
 fn check_state(id: i64, action: &'static str, state: State, needed: State) -> Result<(), LedgerError> {
@@ -322,17 +421,17 @@ fn check_state(id: i64, action: &'static str, state: State, needed: State) -> Re
 }
 
 /// The request must be about the table, and in the currency, that the cap was set for.
-fn check_subject(recorded: &DataSet, request: &Request) -> Result<(), LedgerError> {
+fn check_subject(recorded: &DataSetRow, request: &Request) -> Result<(), LedgerError> {
     if recorded.schema_fingerprint != request.schema_fingerprint {
         return Err(LedgerError::SchemaMismatch {
-            data_set: recorded.id.clone(),
+            data_set: recorded.name.clone(),
             recorded: recorded.schema_fingerprint.clone(),
             given: request.schema_fingerprint.clone(),
         });
     }
     if recorded.adjacency != request.adjacency {
         return Err(LedgerError::AdjacencyMismatch {
-            data_set: recorded.id.clone(),
+            data_set: recorded.name.clone(),
             recorded: recorded.adjacency.clone(),
             given: request.adjacency.clone(),
         });
@@ -347,7 +446,7 @@ fn check_cap(connection: &Connection, row: &DataSetRow, requested: Units) -> Res
         return Ok(());
     }
     Err(LedgerError::Refused(Box::new(Refusal {
-        data_set: row.data_set.id.clone(),
+        data_set: row.name.clone(),
         cap: row.cap.at_most(),
         spent: spent.at_least(),
         requested: requested.at_least(),
@@ -365,16 +464,18 @@ fn check_adjacency(given: &str) -> Result<(), LedgerError> {
     }
 }
 
-/// Two ids that look the same must be the same.
+/// Two ids that look the same must be the same, so letters are those of ASCII: other scripts have letters that look like
+/// them. Ids that an older version has accepted stay.
 fn check_id(given: &str) -> Result<(), LedgerError> {
+    let plain = |c: char| c.is_ascii_alphanumeric();
     let problem = if given.is_empty() {
         "is empty"
-    } else if given.trim() != given {
-        "begins or ends with a space"
-    } else if given.chars().any(char::is_control) {
-        "contains a control character"
     } else if given.len() > MAX_ID_LENGTH {
         "is longer than 200 bytes"
+    } else if !given.chars().all(|c| plain(c) || "-_.".contains(c)) {
+        "contains something else than letters, digits, '-', '_' and '.'"
+    } else if !(given.starts_with(plain) && given.ends_with(plain)) {
+        "begins or ends with something else than a letter or digit"
     } else {
         return Ok(());
     };

@@ -19,7 +19,10 @@
 //!     +--------> cancel (nothing was released: refunded)
 //! ```
 //!
-//! A run that dies on the way leaves its charge in full. So a crash can waste budget and can never overspend it.
+//! A run that dies on the way leaves its charge in full. So a crash can never overspend the budget. Nor need it waste any: a run
+//! that keeps what it releases in a journal, and its [`Token`] in the same place, [finds](Ledger::find) itself again. The ledger has
+//! the digest of the newest release that is on the disk, so that only the newest journal of a run goes on, in one process at a
+//! time.
 //!
 //! ```
 //! use reticent_ledger::{Amount, Ledger, LedgerError, Request};
@@ -54,23 +57,25 @@
 //!
 //! # What is in the file
 //!
-//! A SQLite database with a write-ahead log, synchronised to the disk on every commit. It holds nothing about the
-//! records: ids, fingerprints of schemas, amounts, and the plans and receipts the caller passes in, which must be
-//! public.
+//! A SQLite database, synchronised to the disk on every commit. It holds nothing about the records: ids, fingerprints of schemas,
+//! amounts, and the plans and receipts the caller passes in, which must be public; and the tokens of runs, so that its owner
+//! alone may read it. Every row has a checksum, and so have all of them together: what is damaged is an error.
 //!
-//! While a ledger is open, and after a crash, the newest charges are in a second file whose name ends in `-wal`. It
-//! belongs to the ledger: deleting it, or copying the ledger without it, forgets what was spent.
+//! A charge is in the file itself when its transaction is over. During a transaction, and after a crash in the middle of one,
+//! there is a second file whose name ends in `-journal`, which undoes what was not finished. It belongs to the ledger.
 
 mod account;
 mod amount;
 mod error;
 mod ledger;
+mod migrate;
+mod rows;
 mod run;
 mod store;
 mod time;
 
-pub use account::{Account, Charge, Counts, DataSet, State};
+pub use account::{Account, Charge, Counts, DataSet, State, Unfinished};
 pub use amount::Amount;
 pub use error::{LedgerError, Refusal};
-pub use ledger::{Ledger, Request, Reservation};
+pub use ledger::{Found, Ledger, Request, Reservation, Token};
 pub use run::Run;

@@ -1,5 +1,6 @@
 -- Amounts are whole numbers: epsilon in units of 1e-12, delta in units of 1e-18. Times are seconds since 1970, UTC.
--- The checks and triggers keep the promises of the ledger even against a hand with a SQL shell.
+-- The checks and triggers keep the promises of the ledger even against a hand with a SQL shell. Checksums are there to
+-- notice damage: each row has one of its content, and `whole` has the number of rows and the sum of their checksums.
 
 CREATE TABLE data_set (
     id                 INTEGER PRIMARY KEY,
@@ -8,12 +9,14 @@ CREATE TABLE data_set (
     adjacency          TEXT    NOT NULL CHECK (adjacency IN ('replace-one', 'add/remove')),
     cap_epsilon        INTEGER NOT NULL CHECK (cap_epsilon > 0),
     cap_delta          INTEGER NOT NULL CHECK (cap_delta >= 0),
-    added_at           INTEGER NOT NULL
+    added_at           INTEGER NOT NULL,
+    checksum           BLOB    NOT NULL
 ) STRICT;
 
 -- What is charged needs no look at the state: in full until settled, and nothing once cancelled.
+-- `journal` is where the run keeps what it released, and `progress` the digest of the newest of it that is on the disk.
 CREATE TABLE charge (
-    id               INTEGER PRIMARY KEY AUTOINCREMENT,
+    id               INTEGER PRIMARY KEY,
     token            TEXT    NOT NULL UNIQUE,
     data_set         INTEGER NOT NULL REFERENCES data_set (id),
     state            TEXT    NOT NULL CHECK (state IN ('reserved', 'started', 'settled', 'cancelled')),
@@ -26,13 +29,20 @@ CREATE TABLE charge (
     purpose          TEXT    NOT NULL,
     plan             TEXT    NOT NULL,
     receipt          TEXT    CHECK ((receipt IS NOT NULL) = (state = 'settled')),
+    journal          TEXT,
+    progress         TEXT    CHECK (progress IS NULL OR state IN ('started', 'settled')),
+    checksum         BLOB    NOT NULL,
     CHECK (state = 'settled'
         OR (state = 'cancelled' AND charged_epsilon = 0 AND charged_delta = 0)
         OR (state <> 'cancelled' AND charged_epsilon = reserved_epsilon AND charged_delta = reserved_delta))
 ) STRICT;
 
--- Covers the sum of a data set's charges, so that it never reads plans and receipts.
-CREATE INDEX charge_sums ON charge (data_set, charged_epsilon, charged_delta);
+CREATE TABLE whole (
+    id        INTEGER PRIMARY KEY CHECK (id = 1),
+    data_sets INTEGER NOT NULL CHECK (data_sets >= 0),
+    charges   INTEGER NOT NULL CHECK (charges >= 0),
+    checksum  BLOB    NOT NULL
+) STRICT;
 
 CREATE TRIGGER data_set_is_fixed BEFORE UPDATE ON data_set
 BEGIN SELECT RAISE(ABORT, 'a data set is fixed when it is added'); END;
@@ -43,11 +53,14 @@ BEGIN SELECT RAISE(ABORT, 'a data set is never deleted'); END;
 CREATE TRIGGER charge_stays BEFORE DELETE ON charge
 BEGIN SELECT RAISE(ABORT, 'a charge is never deleted'); END;
 
--- A run that goes on after it was stopped gets a new token, so that it can do so only once.
+CREATE TRIGGER whole_only_grows BEFORE UPDATE ON whole
+WHEN NEW.data_sets < OLD.data_sets OR NEW.charges < OLD.charges
+BEGIN SELECT RAISE(ABORT, 'nothing is ever deleted'); END;
+
 CREATE TRIGGER charge_moves_forward BEFORE UPDATE ON charge
-WHEN NOT ((OLD.state = 'reserved' AND NEW.state IN ('started', 'cancelled') AND NEW.token = OLD.token)
-        OR (OLD.state = 'started' AND NEW.state = 'settled' AND NEW.token = OLD.token)
-        OR (OLD.state = 'started' AND NEW.state = 'started' AND NEW.token <> OLD.token))
-    OR NEW.id <> OLD.id OR NEW.data_set <> OLD.data_set
+WHEN NOT ((OLD.state = 'reserved' AND NEW.state IN ('started', 'cancelled'))
+        OR (OLD.state = 'started' AND NEW.state = 'settled')
+        OR (OLD.state = 'started' AND NEW.state = 'started' AND NEW.progress IS NOT OLD.progress))
+    OR NEW.id <> OLD.id OR NEW.token <> OLD.token OR NEW.data_set <> OLD.data_set
     OR NEW.reserved_epsilon <> OLD.reserved_epsilon OR NEW.reserved_delta <> OLD.reserved_delta
 BEGIN SELECT RAISE(ABORT, 'a charge only moves forward'); END;

@@ -1,17 +1,22 @@
 //! The file: created once, checked on every opening, changed only inside transactions that reach the disk.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
 use crate::LedgerError;
+use crate::migrate::{self, SCHEMA_2};
+use crate::rows;
 
-const SCHEMA: &str = include_str!("schema.sql");
+pub(crate) const SCHEMA: &str = include_str!("schema.sql");
 /// Marks a SQLite file as a ledger: "RTCL" in ASCII.
 const APPLICATION_ID: i64 = 0x5254_434c;
 /// Goes up when an older version could misread the file.
-const FORMAT: i64 = 2;
+const FORMAT: i64 = 3;
+/// The format before, which is converted.
+const FORMER: i64 = 2;
 /// Transactions take milliseconds, so a wait this long means that something is stuck.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -22,11 +27,12 @@ pub(crate) struct Store {
     connection: Connection,
 }
 
-/// What stops a transaction: SQLite, or a rule of the ledger.
+/// What stops a transaction: SQLite, a rule of the ledger, or what the file holds.
 #[derive(Debug)]
 pub(crate) enum Stop {
     Sqlite(rusqlite::Error),
     Rule(LedgerError),
+    Damage(String),
 }
 
 impl From<rusqlite::Error> for Stop {
@@ -42,15 +48,23 @@ impl From<LedgerError> for Stop {
 }
 
 impl Store {
-    /// A new, empty ledger file. A crash on the way leaves a file that can be created over.
+    /// A new, empty ledger file. A crash on the way leaves a file without tables, and so does one of an older version: it
+    /// becomes a ledger the next time.
     pub fn create(path: &Path) -> Result<Self, LedgerError> {
         let path = absolute(path)?;
-        if path.exists() && !path.is_file() {
-            return Err(LedgerError::AlreadyExists { path });
+        match reticent_files::create_empty(&path) {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::AlreadyExists && path.is_file() => {}
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                return Err(LedgerError::AlreadyExists { path });
+            }
+            Err(error) => return Err(unwritable(path, error)),
         }
         // Looked at before the first write: a file that is not ours is left as it is.
-        let vacant = Self::connect(path, OpenFlags::SQLITE_OPEN_CREATE)
-            .and_then(|store| Ok((store.read(|transaction| Ok(is_empty(transaction)?))?, store)));
+        let vacant = Self::connect(path).and_then(|store| {
+            store.must_be_writable()?;
+            Ok((store.look(|transaction| Ok(is_empty(transaction)?))?, store))
+        });
         let mut store = match vacant {
             Ok((true, store)) => store,
             Ok((false, Self { path, .. })) | Err(LedgerError::NotALedger { path, .. }) => {
@@ -58,14 +72,15 @@ impl Store {
             }
             Err(error) => return Err(error),
         };
-        store.use_write_ahead_log()?;
+        store.use_rollback_journal()?;
         let path = store.path.clone();
-        store.write(|transaction| {
+        store.change(|transaction| {
             // Looked at again under the write lock: of two processes that create one path, one wins.
             if !is_empty(transaction)? {
                 return Err(LedgerError::AlreadyExists { path }.into());
             }
             transaction.execute_batch(SCHEMA)?;
+            rows::begin(transaction)?;
             transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
             transaction.pragma_update(None, "user_version", FORMAT)?;
             Ok(())
@@ -73,37 +88,66 @@ impl Store {
         Ok(store)
     }
 
-    /// An existing ledger file, checked in full: a damaged index could hide charges from a sum.
+    /// An existing ledger file to read and write, checked in full. One of the format before is converted.
     pub fn open(path: &Path) -> Result<Self, LedgerError> {
+        let mut store = Self::find(path)?;
+        store.must_be_writable()?;
+        let format = store.format()?;
+        if format == FORMER {
+            store.check(FORMER, SCHEMA_2)?;
+        }
+        // Only when the file is known to be ours: this writes to one that has a write-ahead log.
+        if [FORMER, FORMAT].contains(&format) {
+            store.use_rollback_journal()?;
+        }
+        if format == FORMER {
+            store.change(|transaction| {
+                // Another process may have converted it meanwhile.
+                if pragma(transaction, "user_version")? == FORMER {
+                    migrate::from_2(transaction)?;
+                    transaction.pragma_update(None, "user_version", FORMAT)?;
+                }
+                Ok(())
+            })?;
+        }
+        store.check(FORMAT, SCHEMA)?;
+        Ok(store)
+    }
+
+    /// An existing ledger file to read, on a medium that may be read-only.
+    pub fn open_to_read(path: &Path) -> Result<Self, LedgerError> {
+        let store = Self::find(path)?;
+        if !store.read_only()? {
+            drop(store);
+            return Self::open(path);
+        }
+        if store.format()? == FORMER {
+            return Err(LedgerError::Former { path: store.path, found: FORMER });
+        }
+        store.check(FORMAT, SCHEMA)?;
+        Ok(store)
+    }
+
+    fn find(path: &Path) -> Result<Self, LedgerError> {
         let path = absolute(path)?;
         // Only looked at, never opened other than by SQLite: closing any handle of a file drops all POSIX locks that
         // this process holds on it, those of other connections included.
         match path.metadata() {
-            Ok(file) if file.is_file() => {}
-            Ok(_) => return Err(LedgerError::NotALedger { path, reason: "it is not a regular file" }),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Err(LedgerError::Missing { path });
-            }
-            Err(error) => return Err(LedgerError::Storage { path, source: error.into() }),
+            Ok(file) if file.is_file() => Self::connect(path),
+            Ok(_) => Err(LedgerError::NotALedger { path, reason: "it is not a regular file" }),
+            Err(error) if error.kind() == ErrorKind::NotFound => Err(LedgerError::Missing { path }),
+            Err(error) => Err(LedgerError::Storage { path, source: error.into() }),
         }
-        let store = Self::connect(path, OpenFlags::empty())?;
-        store.check()?;
-        store.use_write_ahead_log()?;
-        Ok(store)
     }
 
-    fn connect(path: PathBuf, extra: OpenFlags) -> Result<Self, LedgerError> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | extra;
+    fn connect(path: PathBuf) -> Result<Self, LedgerError> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(&path, flags).map_err(|error| fault(&path, error))?;
-        // SQLite opens a file it may not write for reading only, without a word. Asked first of all, since any reading
-        // would leave the files of a write-ahead log behind.
-        if connection.is_readonly("main").map_err(|error| fault(&path, error))? {
-            return Err(LedgerError::NotWritable { path });
-        }
         let configure = || {
             connection.busy_timeout(BUSY_TIMEOUT)?;
-            // FULL: a commit returns only once it is on the disk. On macOS that takes a full fsync.
-            connection.pragma_update(None, "synchronous", "FULL")?;
+            // EXTRA: a commit returns only once it is on the disk, the removal of its rollback journal included. On macOS
+            // that takes a full fsync.
+            connection.pragma_update(None, "synchronous", "EXTRA")?;
             connection.pragma_update(None, "fullfsync", true)?;
             connection.pragma_update(None, "checkpoint_fullfsync", true)?;
             connection.pragma_update(None, "foreign_keys", true)?;
@@ -113,49 +157,82 @@ impl Store {
         Ok(Self { path, connection })
     }
 
-    fn use_write_ahead_log(&self) -> Result<(), LedgerError> {
+    /// SQLite opens a file it may not write for reading only, without a word.
+    fn read_only(&self) -> Result<bool, LedgerError> {
+        self.connection.is_readonly("main").map_err(|error| fault(&self.path, error))
+    }
+
+    fn must_be_writable(&self) -> Result<(), LedgerError> {
+        if self.read_only()? { Err(LedgerError::NotWritable { path: self.path.clone() }) } else { Ok(()) }
+    }
+
+    /// A write-ahead log is no place for a charge: SQLite takes a damaged one for a shorter one. A rollback journal holds
+    /// what was before, so a charge is in the file itself when its transaction is over.
+    fn use_rollback_journal(&self) -> Result<(), LedgerError> {
         let mode: String = self
             .connection
-            .pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))
+            .pragma_update_and_check(None, "journal_mode", "DELETE", |row| row.get(0))
             .map_err(|error| fault(&self.path, error))?;
-        if mode.eq_ignore_ascii_case("wal") {
+        if mode.eq_ignore_ascii_case("delete") {
             Ok(())
         } else {
-            Err(LedgerError::NoWriteAheadLog { path: self.path.clone(), mode })
+            Err(LedgerError::NoRollbackJournal { path: self.path.clone(), mode })
         }
     }
 
-    /// Whether this is a ledger of our format, whole, with all its tables, checks and triggers.
-    fn check(&self) -> Result<(), LedgerError> {
-        self.read(|transaction| {
-            let pragma = |name| transaction.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
-            let path = || self.path.clone();
-            if pragma("application_id")? != APPLICATION_ID {
-                let reason = "it lacks the mark of a ledger";
-                return Err(LedgerError::NotALedger { path: path(), reason }.into());
+    /// The format of the file, if it is a ledger.
+    fn format(&self) -> Result<i64, LedgerError> {
+        self.look(|transaction| {
+            let not = |reason| LedgerError::NotALedger { path: self.path.clone(), reason };
+            if is_empty(transaction)? && pragma(transaction, "application_id")? == 0 {
+                let reason = "it is empty, and becomes one when `ledger init` is run to its end";
+                return Err(not(reason).into());
             }
-            let found = pragma("user_version")?;
-            if found != FORMAT {
-                return Err(LedgerError::Format { path: path(), found, supported: FORMAT }.into());
+            if pragma(transaction, "application_id")? != APPLICATION_ID {
+                return Err(not("it lacks the mark of a ledger").into());
             }
-            let expected = Connection::open_in_memory()?;
-            expected.execute_batch(SCHEMA)?;
-            if structure(transaction)? != structure(&expected)? {
-                let detail = "its tables were changed".to_owned();
-                return Err(LedgerError::Corrupt { path: path(), detail }.into());
-            }
-            let detail: String = transaction.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
-            if detail != "ok" {
-                return Err(LedgerError::Corrupt { path: path(), detail }.into());
-            }
-            Ok(())
+            Ok(pragma(transaction, "user_version")?)
         })
     }
 
-    /// Runs `work` as the only writer among all processes, and returns once its changes are on the disk.
+    /// Whether this is a ledger of a format, whole, with all its tables, checks, triggers and rows: a damaged index could hide
+    /// charges from a sum.
+    fn check(&self, format: i64, schema: &str) -> Result<(), LedgerError> {
+        let found = self.format()?;
+        self.look(|transaction| {
+            let path = || self.path.clone();
+            if found != format {
+                return Err(LedgerError::Format { path: path(), found, supported: FORMAT }.into());
+            }
+            let expected = Connection::open_in_memory()?;
+            expected.execute_batch(schema)?;
+            if structure(transaction)? != structure(&expected)? {
+                return Err(Stop::Damage("its tables were changed".to_owned()));
+            }
+            let detail: String = transaction.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+            if detail != "ok" {
+                return Err(Stop::Damage(detail));
+            }
+            if format == FORMAT { rows::verify(transaction) } else { Ok(()) }
+        })
+    }
+
+    /// Runs `work` as the only writer among all processes on rows that were verified, and returns once its changes are on the
+    /// disk.
     ///
     /// The write lock is taken first, so what `work` reads is still true when it writes.
     pub fn write<T>(
+        &mut self,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, Stop>,
+    ) -> Result<T, LedgerError> {
+        self.change(|transaction| {
+            rows::verify(transaction)?;
+            work(transaction)
+        })
+    }
+
+    /// The same without a look at the rows, which may not be there yet.
+    fn change<T>(
         &mut self,
         work: impl FnOnce(&Transaction<'_>) -> Result<T, Stop>,
     ) -> Result<T, LedgerError> {
@@ -170,11 +247,25 @@ impl Store {
         Ok(value)
     }
 
-    /// Runs `work` on one consistent state of the file, whatever other processes do meanwhile.
+    /// Runs `work` on one consistent and verified state of the file, whatever other processes do meanwhile.
     pub fn read<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T, Stop>) -> Result<T, LedgerError> {
+        self.look(|transaction| {
+            rows::verify(transaction)?;
+            work(transaction)
+        })
+    }
+
+    fn look<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T, Stop>) -> Result<T, LedgerError> {
         let transaction =
             self.connection.unchecked_transaction().map_err(|error| fault(&self.path, error))?;
         work(&transaction).map_err(|stop| stop.at(&self.path))
+    }
+
+    /// 128 random bits, in hexadecimal digits.
+    pub fn random(&self) -> Result<String, LedgerError> {
+        self.connection
+            .query_row("SELECT lower(hex(randomblob(16)))", [], |row| row.get(0))
+            .map_err(|error| fault(&self.path, error))
     }
 }
 
@@ -183,7 +274,22 @@ impl Stop {
         match self {
             Self::Sqlite(error) => fault(path, error),
             Self::Rule(error) => error,
+            Self::Damage(detail) => LedgerError::Corrupt { path: path.to_owned(), detail },
         }
+    }
+}
+
+fn pragma(connection: &Connection, name: &str) -> rusqlite::Result<i64> {
+    connection.pragma_query_value(None, name, |row| row.get(0))
+}
+
+fn unwritable(path: PathBuf, error: std::io::Error) -> LedgerError {
+    match error.kind() {
+        ErrorKind::PermissionDenied
+        | ErrorKind::NotFound
+        | ErrorKind::ReadOnlyFilesystem
+        | ErrorKind::NotADirectory => LedgerError::NotWritable { path },
+        _ => LedgerError::Storage { path, source: error.into() },
     }
 }
 
@@ -237,19 +343,13 @@ mod tests {
         for store in [Store::create(&path).unwrap(), Store::open(&path).unwrap()] {
             let pragma =
                 |name| store.connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
-            assert_eq!(pragma("synchronous"), 2);
+            assert_eq!(pragma("synchronous"), 3);
             assert_eq!(pragma("fullfsync"), 1);
             assert_eq!(pragma("foreign_keys"), 1);
             let mode: String =
                 store.connection.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
-            assert_eq!(mode, "wal");
+            assert_eq!(mode, "delete");
         }
-    }
-
-    /// SQLite before 3.51.3 could damage a write-ahead log when two processes wrote and reset it at one moment.
-    #[test]
-    fn the_bundled_sqlite_has_the_write_ahead_log_repair() {
-        assert!(rusqlite::version_number() >= 3_051_003, "{}", rusqlite::version());
     }
 
     #[test]

@@ -220,16 +220,20 @@ pub trait Ledger: Send {
         Vec::new()
     }
     /// What was released before the run was stopped, if it goes on now: the wall hands it out again, and asks the records
-    /// nothing. The cost of a run is that of all it ever released, so whoever recalls something must see to it that a
-    /// stopped run goes on only once.
-    fn recall(&mut self, _what: &str, _step: u64, _width: usize) -> Option<Vec<f64>> {
-        None
+    /// nothing. The index of a draw stands alone. The cost of a run is that of all it ever released, so whoever recalls
+    /// something must see to it that a stopped run goes on from its newest release alone.
+    ///
+    /// # Errors
+    /// [`LedgerError::Refused`] to stop, if what was kept is not of this run.
+    fn recall(&mut self, _what: &str, _step: u64, _width: usize) -> Result<Option<Vec<f64>>, LedgerError> {
+        Ok(None)
     }
-    /// Is told what was released, which is public.
-    fn released(&mut self, _what: &str, _step: u64, _values: &[f64]) {}
-    /// What it takes to go on with the started run later, once: its number and a secret. Nothing if that cannot be.
-    fn set_aside(&mut self) -> Option<(i64, String)> {
-        None
+    /// Receives each release, which is public, before anybody else does. If this fails, nobody does.
+    ///
+    /// # Errors
+    /// [`LedgerError`] to stop.
+    fn released(&mut self, _what: &str, _step: u64, _values: &[f64]) -> Result<(), LedgerError> {
+        Ok(())
     }
     /// Closes the reservation.
     ///

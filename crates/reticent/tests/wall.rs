@@ -589,11 +589,12 @@ impl Ledger for Recalling {
     fn start(&mut self, _: &Ticket) -> Result<(), LedgerError> {
         Ok(())
     }
-    fn recall(&mut self, _: &str, step: u64, _: usize) -> Option<Vec<f64>> {
-        self.0.get(step as usize - 1).cloned()
+    fn recall(&mut self, _: &str, step: u64, _: usize) -> Result<Option<Vec<f64>>, LedgerError> {
+        Ok(self.0.get(step as usize - 1).cloned())
     }
-    fn released(&mut self, _: &str, _: u64, values: &[f64]) {
+    fn released(&mut self, _: &str, _: u64, values: &[f64]) -> Result<(), LedgerError> {
         self.1.lock().unwrap().push(values.to_vec());
+        Ok(())
     }
     fn settle(&mut self, _: Ticket, _: Spent<'_>) -> Result<(), LedgerError> {
         Ok(())
@@ -623,6 +624,58 @@ fn recalled_releases_ask_the_records_nothing() {
     assert_eq!(*made.lock().unwrap(), [fresh]);
     assert!(matches!(wall.sum(id, &query), Err(WallError::Exhausted { .. })));
     assert_eq!(wall.finish(0).unwrap().groups[0].made, 3);
+}
+
+/// The same for draws, of which the index is kept.
+#[test]
+fn recalled_draws_ask_the_records_nothing() {
+    let asked = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let counted = Arc::clone(&asked);
+    let query = Column(2, move |_: &[f64], _: &mut [f64]| {
+        counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    });
+    let mut plan = Plan::new(RECORDS, Adjacency::ReplaceOne);
+    let draws = Draws { what: "pick".into(), candidates: 2, lower: 0.0, upper: 1.0, epsilon: 0.2, draws: 2 };
+    let id = plan.draws(draws).unwrap();
+    let made = Arc::default();
+    let ledger = Box::new(Recalling(vec![vec![1.0]], Arc::clone(&made)));
+    let source = NoiseSource::insecure_from_seed(1);
+    let mut wall = Wall::new(records(), source, plan, &privacy(Adjacency::ReplaceOne), ledger).unwrap();
+    assert_eq!(wall.draw(id, &query, &[]).unwrap().index, 1);
+    assert_eq!(asked.load(std::sync::atomic::Ordering::Relaxed), 0);
+    let fresh = wall.draw(id, &query, &[]).unwrap().index;
+    assert_eq!(asked.load(std::sync::atomic::Ordering::Relaxed), RECORDS);
+    assert_eq!(*made.lock().unwrap(), [[fresh as f64]]);
+    assert!(matches!(wall.draw(id, &query, &[]), Err(WallError::Exhausted { .. })));
+}
+
+/// A release that cannot be written down is not handed out.
+#[test]
+fn a_release_that_cannot_be_kept_is_not_made_known() {
+    struct Full;
+    impl Ledger for Full {
+        fn name(&self) -> String {
+            "full".into()
+        }
+        fn reserve(&mut self, _: &Request) -> Result<Ticket, LedgerError> {
+            Ok(Ticket(String::new()))
+        }
+        fn start(&mut self, _: &Ticket) -> Result<(), LedgerError> {
+            Ok(())
+        }
+        fn released(&mut self, _: &str, _: u64, _: &[f64]) -> Result<(), LedgerError> {
+            Err(LedgerError::Failed("the disk is full".into()))
+        }
+        fn settle(&mut self, _: Ticket, _: Spent<'_>) -> Result<(), LedgerError> {
+            Ok(())
+        }
+    }
+    let (plan, id) = plan(Sampler::Full, 3.0, 1, Adjacency::ReplaceOne);
+    let source = NoiseSource::insecure_from_seed(1);
+    let mut wall =
+        Wall::new(records(), source, plan, &privacy(Adjacency::ReplaceOne), Box::new(Full)).unwrap();
+    assert!(matches!(wall.sum(id, &copy()), Err(WallError::Ledger(_))));
+    assert!(matches!(wall.sum(id, &copy()), Err(WallError::Exhausted { .. })));
 }
 
 /// Where 0 may be outside the domain, or coordinates differ, leaving some out has no meaning.

@@ -36,7 +36,6 @@
 //! [assumes](Schema::from_data_assuming_public) these to be public, and then the schema says so. Messages contain no value
 //! of a record, and nothing is counted.
 
-mod atomic;
 mod caught;
 mod encode;
 mod error;

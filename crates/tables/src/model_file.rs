@@ -2,16 +2,16 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
+use reticent_files::Access;
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::atomic::AtomicFile;
 use crate::schema::Schema;
 
 /// The newest format that this version reads, and the one that it writes.
@@ -135,8 +135,8 @@ impl ModelFile {
         Self { header, arrays: BTreeMap::new() }
     }
 
-    /// Writes the file; what was there before is replaced when the new one is complete. It is readable by its owner alone
-    /// until that is changed.
+    /// Writes the file; what was there before is replaced when the new one is complete. It is on the disk when this returns,
+    /// and readable by its owner alone until that is changed: whether to publish it is a decision of its own.
     ///
     /// # Errors
     /// [`ModelFileError`] if that is not possible.
@@ -144,12 +144,8 @@ impl ModelFile {
         let file = file.as_ref();
         let bytes =
             self.to_bytes().map_err(|fault| ModelFileError::Fault { file: file.to_owned(), fault })?;
-        let write = || {
-            let whole = AtomicFile::create(file)?;
-            whole.file()?.write_all(&bytes)?;
-            whole.finish()
-        };
-        write().map_err(|error| ModelFileError::Unwritable { file: file.to_owned(), kind: error.kind() })
+        reticent_files::write(file, Access::Owner, &bytes)
+            .map_err(|error| ModelFileError::Unwritable { file: file.to_owned(), kind: error.kind() })
     }
 
     /// Reads a file.

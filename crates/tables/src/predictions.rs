@@ -11,8 +11,8 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
+use reticent_files::{Access, AtomicFile};
 
-use crate::atomic::AtomicFile;
 use crate::error::TableError;
 use crate::source::Format;
 
@@ -67,7 +67,7 @@ impl Predictions {
         let fields: Vec<Field> =
             [Field::new(ROW, DataType::Int64, false)].into_iter().chain(numbers).collect();
         let schema = Arc::new(Schema::new(fields));
-        let file = AtomicFile::create(path).map_err(|error| unwritable(path, error.kind()))?;
+        let file = AtomicFile::create(path, Access::Owner).map_err(|error| unwritable(path, error.kind()))?;
         let output = file.file().map_err(|error| unwritable(path, error.kind()))?;
         let writer = match format {
             Format::Csv => Writer::Csv(Box::new(arrow_csv::Writer::new(output))),
@@ -114,6 +114,6 @@ impl Predictions {
                 writer.close().map_err(|_| unwritable(&self.path, io::ErrorKind::Other))?;
             }
         }
-        self.file.finish().map_err(|error| unwritable(&self.path, error.kind()))
+        self.file.finish().map(drop).map_err(|error| unwritable(&self.path, error.kind()))
     }
 }

@@ -143,6 +143,8 @@ fn describe(
     let (seconds, megabytes) = effort(facts, &outline.releases);
     rows.push(vec![String::new(), "time on one core, roughly".into(), format!("{seconds:.1} s")]);
     rows.push(vec![String::new(), "memory, roughly".into(), format!("{megabytes:.0} MB")]);
+    let journal = journal_megabytes(&outline.releases);
+    rows.push(vec![String::new(), "journal beside --out, while it runs".into(), format!("{journal:.1} MB")]);
     text.push_str(&table(&rows));
     text.push_str("\nWhy\n");
     for reason in &outline.why {
@@ -159,6 +161,11 @@ fn effort(facts: &Facts, releases: &[Release]) -> (f64, f64) {
     let seconds = numbers * facts.records as f64 * NANOSECONDS * 1e-9;
     let kept = (facts.width() as f64 * facts.records as f64).min(data::KEPT as f64);
     (seconds, 20.0 + 16e-6 * kept)
+}
+
+/// What a fit keeps on the disk so that it can be resumed: 8 bytes for each number that is released.
+fn journal_megabytes(releases: &[Release]) -> f64 {
+    releases.iter().map(|release| 8e-6 * release.times as f64 * release.width as f64).sum()
 }
 
 pub(crate) const HINT: &str = "see --help for what each option means";

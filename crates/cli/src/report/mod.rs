@@ -10,7 +10,7 @@ use reticent_models::{Predicted, Score};
 
 use crate::effects::{effects, middle};
 use crate::opened::Opened;
-use crate::output::{Failure, not_written, rounded_up};
+use crate::output::{Failure, rounded_up, write_file};
 use crate::show::{guarantee, machine_readable, shares, word};
 use crate::{evaluate, fit};
 
@@ -39,7 +39,7 @@ const MOST_PLOTS: usize = 12;
 pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     let opened = Opened::read(&args.model)?;
     fit::check_writable(&args.out)?;
-    std::fs::write(&args.out, page(&opened)).map_err(|error| not_written(&args.out, &error))?;
+    write_file(&args.out, &page(&opened))?;
     Ok(if args.quiet { String::new() } else { format!("{}\n", args.out.display()) })
 }
 

@@ -54,7 +54,7 @@ impl Case {
 
     pub(crate) fn fit(&self, model: &str, out: &str) -> String {
         let (data, schema, out) = (self.path("people.csv"), self.path("schema.toml"), self.path(out));
-        format!("fit {model} --data {data} --schema {schema} --out {out}")
+        format!("fit {model} --data {data} --schema {schema} --out {out} --force")
     }
 }
 

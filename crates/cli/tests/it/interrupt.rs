@@ -8,8 +8,8 @@ use std::time::Duration;
 use crate::fit::Case;
 use crate::{failed, json, stdout};
 
-/// A run that is stopped between two releases says so, writes no model, and stays charged. It goes on from its checkpoint
-/// once, without another charge.
+/// A run that is stopped between two releases says so, writes no model, and stays charged. It goes on from its journal without
+/// another charge.
 #[test]
 fn a_stopped_run_stays_charged() {
     let case = Case::new(2000);
@@ -58,12 +58,12 @@ fn a_stopped_run_stays_charged() {
     let spent = json(&format!("ledger show {ledger}"))[0]["spent"]["epsilon"].as_f64().unwrap();
     assert!(spent > 0.0, "{spent}");
 
-    let checkpoint = std::fs::read(case.path("model.reticent.checkpoint")).expect("a checkpoint");
+    let journal = std::fs::read(case.path("model.reticent.journal")).expect("a journal");
     failed(
         &arguments.replace("--epsilon 2", "--epsilon 1.9").replace(" --plan", " --resume --plan"),
-        "another run",
+        "another run: it differs in asked",
     );
-    failed(&arguments, "was stopped");
+    failed(&arguments, "was interrupted");
     let resume = format!("{arguments} --resume");
     let receipt = json(&resume)["receipt"].clone();
     let made = |what: &str| {
@@ -76,8 +76,8 @@ fn a_stopped_run_stays_charged() {
     assert_eq!(charges[0]["state"], "settled");
     assert_eq!(json(&format!("ledger show {ledger}"))[0]["spent"]["epsilon"].as_f64(), Some(spent));
 
-    // Neither it nor a copy of it can be used again.
-    failed(&resume, "no checkpoint");
-    std::fs::write(case.path("model.reticent.checkpoint"), checkpoint).unwrap();
-    failed(&resume, "goes on once");
+    // It is over. A copy of the journal, which does not have all of the releases, can make no others.
+    failed(&resume, "no journal");
+    std::fs::write(case.path("model.reticent.journal"), journal).unwrap();
+    failed(&resume, "gone further than this journal");
 }

@@ -4,6 +4,7 @@ mod account;
 mod crashes;
 mod demo;
 mod documents;
+mod durable;
 mod examples;
 mod fit;
 mod interrupt;

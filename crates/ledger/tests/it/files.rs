@@ -6,7 +6,7 @@ use std::path::Path;
 use reticent_ledger::{Amount, Ledger, LedgerError, State};
 use rusqlite::Connection;
 
-use crate::spender::{ADJACENCY, Random, SCHEMA, request, spawn, spawned, with_cap};
+use crate::spender::{ADJACENCY, SCHEMA, request, spawn, spawned, with_cap};
 
 #[test]
 fn what_was_written_is_read_back() {
@@ -35,9 +35,10 @@ fn what_was_written_is_read_back() {
 
     let mut account = ledger.account("trial").unwrap();
     account.data_set.added_at = "then".into();
+    account.unfinished[0].reserved_at = "then".into();
     assert_eq!(
         serde_json::to_string(&account).unwrap(),
-        r#"{"id":"trial","schema_fingerprint":"a1b2","adjacency":"replace-one","cap":{"epsilon":1.0,"delta":0.00001},"added_at":"then","spent":{"epsilon":0.7,"delta":1e-7},"remaining":{"epsilon":0.3,"delta":9.9e-6},"unsettled":{"epsilon":0.5,"delta":0.0},"counts":{"reserved":1,"started":0,"settled":1,"cancelled":0}}"#
+        r#"{"id":"trial","schema_fingerprint":"a1b2","adjacency":"replace-one","cap":{"epsilon":1.0,"delta":0.00001},"added_at":"then","spent":{"epsilon":0.7,"delta":1e-7},"remaining":{"epsilon":0.3,"delta":9.9e-6},"unsettled":{"epsilon":0.5,"delta":0.0},"counts":{"reserved":1,"started":0,"settled":1,"cancelled":0},"unfinished":[{"id":2,"state":"reserved","purpose":"a test","charged":{"epsilon":0.5,"delta":0.0},"reserved_at":"then","journal":null}]}"#
     );
     assert!(serde_json::to_string(&history).unwrap().contains(&format!("\"receipt\":{receipt}")));
 }
@@ -73,6 +74,11 @@ fn missing_existing_and_foreign_files_are_told_apart() {
     assert!(matches!(Ledger::open(at("empty")), Err(LedgerError::NotALedger { .. })));
     Ledger::create(at("empty")).unwrap();
     Ledger::open(at("empty")).unwrap();
+    // So does one that has only got as far as the mode of an older version's journal.
+    Connection::open(at("half")).unwrap().execute_batch("PRAGMA journal_mode = WAL").unwrap();
+    Ledger::open_or_create(at("half")).unwrap();
+    Ledger::open_or_create(at("half")).unwrap();
+    assert!(matches!(Ledger::open_or_create(at("table.csv")), Err(LedgerError::NotALedger { .. })));
 }
 
 /// SQLite would take these names for a database in memory, which forgets what was spent.
@@ -103,7 +109,7 @@ fn edit(path: &Path, sql: &str) -> rusqlite::Result<()> {
 #[test]
 fn another_format_or_another_structure_is_refused() {
     for (sql, format) in [
-        ("PRAGMA user_version = 3", true),
+        ("PRAGMA user_version = 4", true),
         ("DROP TRIGGER charge_stays", false),
         ("DROP TABLE charge", false),
         ("CREATE TABLE extra (x)", false),
@@ -112,7 +118,7 @@ fn another_format_or_another_structure_is_refused() {
         drop(ledger);
         edit(&path, sql).unwrap();
         match Ledger::open(&path) {
-            Err(LedgerError::Format { found: 3, supported: 2, .. }) => assert!(format),
+            Err(LedgerError::Format { found: 4, supported: 3, .. }) => assert!(format),
             Err(LedgerError::Corrupt { .. }) => assert!(!format),
             other => panic!("{sql}: {other:?}"),
         }
@@ -138,47 +144,6 @@ fn the_file_itself_forbids_what_would_lower_a_charge() {
         assert!(edit(&path, sql).is_err(), "{sql}");
     }
     assert_eq!(ledger.account("trial").unwrap().spent, Amount::new(0.5, 1e-6));
-}
-
-/// Bytes are overwritten at random places, and the file is cut short: an answer or a typed error, never a panic.
-#[test]
-fn a_damaged_file_never_panics() {
-    let (folder, path, mut ledger) = with_cap(1.0, 1e-5);
-    for _ in 0..50 {
-        let _ = ledger.reserve("trial", &request(0.01, 0.0)).unwrap();
-    }
-    drop(ledger);
-    let sound = fs::read(&path).unwrap();
-    let mut random = Random(3);
-    let (mut refused, mut accepted) = (0, 0);
-    for trial in 0..300 {
-        let damaged = folder.path().join(format!("damaged-{trial}"));
-        let mut bytes = sound.clone();
-        if trial % 10 == 0 {
-            bytes.truncate(random.below(bytes.len() as u64) as usize);
-        }
-        for _ in 0..1 + random.below(64) {
-            if !bytes.is_empty() {
-                let place = random.below(bytes.len() as u64) as usize;
-                bytes[place] = random.below(256) as u8;
-            }
-        }
-        fs::write(&damaged, &bytes).unwrap();
-        let attempt = Ledger::open(&damaged).and_then(|mut ledger| {
-            ledger.data_sets()?;
-            ledger.account("trial")?;
-            ledger.history("trial")?;
-            ledger.reserve("trial", &request(0.01, 0.0)).map(drop)
-        });
-        match attempt {
-            Ok(()) => accepted += 1,
-            Err(error) => {
-                assert!(!error.to_string().is_empty());
-                refused += 1;
-            }
-        }
-    }
-    assert!(refused > 0 && accepted > 0, "{refused} refused, {accepted} harmless");
 }
 
 #[cfg(unix)]
@@ -234,6 +199,12 @@ mod permissions {
         let Some((folder, _)) = spawned() else { return };
         let opened = Ledger::open(folder.join("budget.ledger"));
         assert!(matches!(opened, Err(LedgerError::NotWritable { .. })), "{opened:?}");
+        // What it says can be read all the same, and not changed.
+        let mut read = Ledger::open_to_read(folder.join("budget.ledger")).unwrap();
+        assert_eq!(read.account("trial").unwrap().remaining, Amount::new(1.0, 1e-5));
+        assert!(read.history("trial").unwrap().is_empty());
+        let reserved = read.reserve("trial", &request(0.5, 0.0));
+        assert!(matches!(reserved, Err(LedgerError::NotWritable { .. })), "{reserved:?}");
         if fs::metadata(&folder).unwrap().permissions().readonly() {
             let created = Ledger::create(folder.join("new.ledger"));
             assert!(matches!(created, Err(LedgerError::NotWritable { .. })), "{created:?}");

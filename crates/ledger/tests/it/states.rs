@@ -133,7 +133,22 @@ fn a_data_set_is_added_once_under_a_plain_id() {
     let cap = Amount::new(5.0, 1e-5);
     let again = ledger.add_data_set("trial", SCHEMA, cap, ADJACENCY);
     assert!(matches!(again, Err(LedgerError::DuplicateDataSet { id }) if id == "trial"));
-    for id in ["", " trial", "trial\n", "tri\0al", &"x".repeat(201)] {
+    // The second letter of the sixth is Cyrillic, and the seventh ends in a zero-width space.
+    let long = "x".repeat(201);
+    for id in [
+        "",
+        " trial",
+        "trial\n",
+        "tri\0al",
+        "my trial",
+        "t\u{433}ial",
+        "trial\u{200b}",
+        "trïal",
+        "-trial",
+        "trial.",
+        "Trial",
+        &long,
+    ] {
         let outcome = ledger.add_data_set(id, SCHEMA, cap, ADJACENCY);
         assert!(matches!(outcome, Err(LedgerError::InvalidId { .. })), "{id:?}");
     }

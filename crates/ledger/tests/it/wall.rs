@@ -82,9 +82,10 @@ fn a_run_without_privacy_is_refused() {
     assert!(Ledger::open(&path).unwrap().history("trial").unwrap().is_empty());
 }
 
-/// A stopped run goes on with what the ledger gave it, once, and is charged once.
+/// A run that keeps a journal is charged once, goes on from its newest journal alone, and with its own plan.
 #[test]
-fn a_stopped_run_goes_on_once_and_with_its_own_plan() {
+fn a_stopped_run_goes_on_from_its_newest_journal_alone() {
+    use budget::Ledger as _;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("budget.ledger");
     let price = plan().0.price(1e-5).unwrap().epsilon.upper;
@@ -98,29 +99,69 @@ fn a_stopped_run_goes_on_once_and_with_its_own_plan() {
         event: plan.event(),
         releases: vec!["a sum".to_owned()],
     };
-    let run = || Run::new(open(), "trial", "none", "a test");
-    let mut first = run();
-    let ticket = budget::Ledger::reserve(&mut first, &request(&plan().0)).unwrap();
-    assert_eq!(budget::Ledger::set_aside(&mut first), None, "nothing has begun");
-    budget::Ledger::start(&mut first, &ticket).unwrap();
-    let (id, secret) = budget::Ledger::set_aside(&mut first).unwrap();
-    drop(first);
-    assert!((spent() - price).abs() < 1e-9);
-
-    let resumed = |secret: &str, plan: &Plan| {
-        let mut run = run().resuming(id, secret.to_owned());
-        let ticket = budget::Ledger::reserve(&mut run, &request(plan)).unwrap();
-        budget::Ledger::start(&mut run, &ticket).map(|()| run)
+    let token = open().token().unwrap();
+    let run = |digests: &[&str]| {
+        let digests = digests.iter().map(|&digest| digest.to_owned()).collect();
+        Run::new(open(), "trial", "none", "a test").journalled(token.clone(), "journal".into(), digests)
     };
+    let begun = |digests: &[&str], plan: &Plan| {
+        let mut run = run(digests);
+        let ticket = run.reserve(&request(plan))?;
+        run.start(&ticket).map(|()| run)
+    };
+    // Reserved twice under one token, as after a kill between the two: one charge.
+    run(&["a"]).reserve(&request(&plan().0)).unwrap();
+    let mut first = begun(&["a"], &plan().0).unwrap();
+    assert!((spent() - price).abs() < 1e-9, "charged once");
+    first.advance("b").unwrap();
+
     let mut other = Plan::new(100, Adjacency::ReplaceOne);
     let (what, sampler, geometry) = ("a sum".to_owned(), Sampler::Full, Geometry::Ball { radius: 1.0 });
     other.sums(Sums { what, width: 1, geometry, sampler, noise_multiplier: 9.0, steps: 2 }).unwrap();
-    assert!(resumed(&secret, &other).is_err(), "another plan");
-    assert!(resumed("guessed", &plan().0).is_err(), "another secret");
-    let mut second = resumed(&secret, &plan().0).unwrap();
-    assert!(resumed(&secret, &plan().0).is_err(), "it went on before");
-    let (_, again) = budget::Ledger::set_aside(&mut second).unwrap();
-    assert_ne!(secret, again);
-    assert!(resumed(&again, &plan().0).is_ok(), "it was stopped again");
+    assert!(begun(&["a", "b"], &other).is_err(), "another plan");
+    assert!(begun(&["a"], &plan().0).is_err(), "an older journal");
+    assert!(begun(&["a", "x"], &plan().0).is_err(), "another journal");
+    // Ahead of the ledger: a crash between the two. Two go on from one point, and each has a digest of its own.
+    let mut second = begun(&["a", "b", "c", "second"], &plan().0).unwrap();
+    assert!(begun(&["a", "b", "c", "third"], &plan().0).is_err(), "somebody else went on");
+    assert!(first.advance("d").is_err(), "and so has the first been overtaken");
+    second.advance("d").unwrap();
+    assert!(matches!(open().look_up(&token).unwrap(), Some((State::Started, Some(digest))) if digest == "d"));
+    // Any number of times.
+    let third = begun(&["a", "b", "c", "second", "d", "third"], &plan().0).unwrap();
+    assert_eq!((third.state(), third.id()), (Some(State::Started), Some(1)));
+    assert!(begun(&["a", "b", "c", "second", "d", "third"], &plan().0).is_ok());
     assert!((spent() - price).abs() < 1e-9, "charged once");
+}
+
+/// A run that was reserved and never started gets everything back, and one that was started does not.
+#[test]
+fn what_was_not_started_is_given_back() {
+    use budget::Ledger as _;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("budget.ledger");
+    let cap = Amount::new(10.0, 1e-4);
+    Ledger::create(&path).unwrap().add_data_set("trial", "none", cap, "replace-one").unwrap();
+    let open = || Ledger::open(&path).unwrap();
+    let token = open().token().unwrap();
+    let run = || {
+        Run::new(open(), "trial", "none", "a test").journalled(
+            token.clone(),
+            "journal".into(),
+            vec!["a".into()],
+        )
+    };
+    let planned = budget::Request {
+        guarantee: budget::Guarantee::Private(plan().0.price(1e-5).unwrap()),
+        event: plan().0.event(),
+        releases: Vec::new(),
+    };
+    assert!(run().give_back().unwrap(), "nothing was reserved");
+    let mut started = run();
+    let ticket = started.reserve(&planned).unwrap();
+    started.start(&ticket).unwrap();
+    assert!(!started.give_back().unwrap());
+    // By its token alone, as after a commit that was reported as failed.
+    assert!(!run().give_back().unwrap());
+    assert!(open().account("trial").unwrap().spent.epsilon > 0.0);
 }

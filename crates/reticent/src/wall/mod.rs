@@ -145,7 +145,7 @@ impl Wall {
         };
         let expected_batch = sampler.expected(entry.made - 1, self.plan.records);
         let (mut values, noise_sd) = (vec![0.0; entry.width], noise_sd.clone());
-        if let Some(recalled) = self.ledger.recall(&entry.what, entry.made, entry.width) {
+        if let Some(recalled) = self.ledger.recall(&entry.what, entry.made, entry.width)? {
             values = recalled;
         } else {
             let batch = sampler.choose(entry.made - 1, self.records.rows, &mut self.source, sample)?;
@@ -166,7 +166,7 @@ impl Wall {
                 }
                 values.iter_mut().zip(&lattice.scales).for_each(|(value, scale)| *value *= scale);
             }
-            self.ledger.released(&entry.what, entry.made, &values);
+            self.ledger.released(&entry.what, entry.made, &values)?;
         }
         Ok(Released { values, noise_sd, expected_batch, step: entry.made, guarantee: self.guarantee })
     }
@@ -195,6 +195,10 @@ impl Wall {
         let Kind::Draw { power, .. } = entry.kind else {
             return Err(WallError::UnknownGroup);
         };
+        let power = if open { 1.0 } else { power };
+        if let Some(&[index]) = self.ledger.recall(&entry.what, entry.made, 1)?.as_deref() {
+            return Ok(Drawn { index: index as usize, power, step: entry.made, guarantee: self.guarantee });
+        }
         let log_unit = plan::LOG_UNIT as f64;
         let mut weights: Vec<i128> = if open {
             let mut sums = vec![0.0; entry.width];
@@ -209,7 +213,7 @@ impl Wall {
             *weight = weight.saturating_add((base * log_unit) as i128);
         }
         let index = draw::index(&mut self.source.coins()?, &weights);
-        let power = if open { 1.0 } else { power };
+        self.ledger.released(&entry.what, entry.made, &[index as f64])?;
         Ok(Drawn { index, power, step: entry.made, guarantee: self.guarantee })
     }
 

@@ -1,0 +1,352 @@
+//! The rows of the file, with the checksums that tell damage from content.
+//!
+//! A flipped bit in a cap or in a charge must be an error and not another budget, and a row that is gone must be missed. So each
+//! row has the SHA-256 of its content, and one row of the file has the number of all others and the exclusive or of their
+//! checksums. Not against forgery: whoever can write the file can compute them anew.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use sha2::{Digest, Sha256};
+
+use crate::account::State;
+use crate::amount::Units;
+use crate::store::Stop;
+
+type Checksum = [u8; 32];
+
+/// A data set as it is stored.
+#[derive(Debug, Clone)]
+pub(crate) struct DataSetRow {
+    pub key: i64,
+    pub name: String,
+    pub schema_fingerprint: String,
+    pub adjacency: String,
+    pub cap: Units,
+    pub added_at: i64,
+}
+
+/// A charge as it is stored.
+#[derive(Debug, Clone)]
+pub(crate) struct ChargeRow {
+    pub id: i64,
+    pub token: String,
+    pub data_set: i64,
+    pub state: State,
+    pub reserved: Units,
+    pub charged: Units,
+    pub reserved_at: i64,
+    pub changed_at: i64,
+    pub purpose: String,
+    pub plan: String,
+    pub receipt: Option<String>,
+    pub journal: Option<String>,
+    pub progress: Option<String>,
+}
+
+/// Hashes fields, each preceded by its kind and length, so that nothing can move from one to the next.
+struct Fields(Sha256);
+
+impl Fields {
+    fn of(table: &str) -> Self {
+        Self(Sha256::new()).text(table)
+    }
+
+    fn number(mut self, number: i64) -> Self {
+        self.0.update([1]);
+        self.0.update(number.to_le_bytes());
+        self
+    }
+
+    fn text(mut self, text: &str) -> Self {
+        self.0.update([2]);
+        self.0.update((text.len() as u64).to_le_bytes());
+        self.0.update(text);
+        self
+    }
+
+    fn maybe(mut self, text: Option<&str>) -> Self {
+        match text {
+            Some(text) => self.text(text),
+            None => {
+                self.0.update([0]);
+                self
+            }
+        }
+    }
+
+    fn units(self, units: Units) -> Self {
+        self.number(units.epsilon).number(units.delta)
+    }
+
+    fn checksum(self) -> Checksum {
+        self.0.finalize().into()
+    }
+}
+
+const DATA_SET: &str = "SELECT id, name, schema_fingerprint, adjacency, cap_epsilon, cap_delta, added_at, checksum FROM data_set";
+
+impl DataSetRow {
+    fn read(row: &Row<'_>) -> rusqlite::Result<(Self, Vec<u8>)> {
+        let read = Self {
+            key: row.get(0)?,
+            name: row.get(1)?,
+            schema_fingerprint: row.get(2)?,
+            adjacency: row.get(3)?,
+            cap: Units { epsilon: row.get(4)?, delta: row.get(5)? },
+            added_at: row.get(6)?,
+        };
+        Ok((read, row.get(7)?))
+    }
+
+    fn checksum(&self) -> Checksum {
+        Fields::of("data_set")
+            .number(self.key)
+            .text(&self.name)
+            .text(&self.schema_fingerprint)
+            .text(&self.adjacency)
+            .units(self.cap)
+            .number(self.added_at)
+            .checksum()
+    }
+
+    /// The data set of this name.
+    pub fn find(connection: &Connection, name: &str) -> Result<Option<Self>, Stop> {
+        let found = connection.query_row(&format!("{DATA_SET} WHERE name = ?1"), [name], Self::read);
+        Ok(found.optional()?.map(|(row, _)| row))
+    }
+
+    /// All of them, in the order they were added.
+    pub fn all(connection: &Connection) -> Result<Vec<Self>, Stop> {
+        let mut query = connection.prepare(&format!("{DATA_SET} ORDER BY id"))?;
+        let rows = query.query_map([], |row| Ok(Self::read(row)?.0))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// Adds it. Its key is chosen here.
+    pub fn insert(mut self, connection: &Connection) -> Result<(), Stop> {
+        self.key = next(connection, "data_set")?;
+        self.insert_as_it_is(connection)
+    }
+
+    pub fn insert_as_it_is(&self, connection: &Connection) -> Result<(), Stop> {
+        let checksum = self.checksum();
+        connection.execute(
+            "INSERT INTO data_set (id, name, schema_fingerprint, adjacency, cap_epsilon, cap_delta, added_at, checksum)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            params![
+                self.key,
+                self.name,
+                self.schema_fingerprint,
+                self.adjacency,
+                self.cap.epsilon,
+                self.cap.delta,
+                self.added_at,
+                checksum
+            ],
+        )?;
+        Whole::change(connection, |whole| {
+            whole.data_sets += 1;
+            whole.toggle(checksum);
+        })
+    }
+}
+
+const CHARGE: &str =
+    "SELECT id, token, data_set, state, reserved_epsilon, reserved_delta, charged_epsilon, charged_delta,
+    reserved_at, changed_at, purpose, plan, receipt, journal, progress, checksum FROM charge";
+
+impl ChargeRow {
+    fn read(row: &Row<'_>) -> rusqlite::Result<(Self, Vec<u8>)> {
+        let read = Self {
+            id: row.get(0)?,
+            token: row.get(1)?,
+            data_set: row.get(2)?,
+            state: row.get(3)?,
+            reserved: Units { epsilon: row.get(4)?, delta: row.get(5)? },
+            charged: Units { epsilon: row.get(6)?, delta: row.get(7)? },
+            reserved_at: row.get(8)?,
+            changed_at: row.get(9)?,
+            purpose: row.get(10)?,
+            plan: row.get(11)?,
+            receipt: row.get(12)?,
+            journal: row.get(13)?,
+            progress: row.get(14)?,
+        };
+        Ok((read, row.get(15)?))
+    }
+
+    fn checksum(&self) -> Checksum {
+        Fields::of("charge")
+            .number(self.id)
+            .text(&self.token)
+            .number(self.data_set)
+            .text(self.state.name())
+            .units(self.reserved)
+            .units(self.charged)
+            .number(self.reserved_at)
+            .number(self.changed_at)
+            .text(&self.purpose)
+            .text(&self.plan)
+            .maybe(self.receipt.as_deref())
+            .maybe(self.journal.as_deref())
+            .maybe(self.progress.as_deref())
+            .checksum()
+    }
+
+    /// The charge of this number.
+    pub fn find(connection: &Connection, id: i64) -> Result<Option<Self>, Stop> {
+        let found = connection.query_row(&format!("{CHARGE} WHERE id = ?1"), [id], Self::read);
+        Ok(found.optional()?.map(|(row, _)| row))
+    }
+
+    /// The charge of a run that has this token.
+    pub fn with_token(connection: &Connection, token: &str) -> Result<Option<Self>, Stop> {
+        let found = connection.query_row(&format!("{CHARGE} WHERE token = ?1"), [token], Self::read);
+        Ok(found.optional()?.map(|(row, _)| row))
+    }
+
+    /// All of a data set, in the order they were reserved.
+    pub fn of_data_set(connection: &Connection, key: i64) -> Result<Vec<Self>, Stop> {
+        let mut query = connection.prepare(&format!("{CHARGE} WHERE data_set = ?1 ORDER BY id"))?;
+        let rows = query.query_map([key], |row| Ok(Self::read(row)?.0))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// Adds it. Its number is chosen here.
+    pub fn insert(mut self, connection: &Connection) -> Result<i64, Stop> {
+        self.id = next(connection, "charge")?;
+        self.insert_as_it_is(connection)?;
+        Ok(self.id)
+    }
+
+    pub fn insert_as_it_is(&self, connection: &Connection) -> Result<(), Stop> {
+        let checksum = self.checksum();
+        connection.execute(
+            "INSERT INTO charge (id, token, data_set, state, reserved_epsilon, reserved_delta, charged_epsilon,
+                charged_delta, reserved_at, changed_at, purpose, plan, receipt, journal, progress, checksum)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+            params![
+                self.id,
+                self.token,
+                self.data_set,
+                self.state.name(),
+                self.reserved.epsilon,
+                self.reserved.delta,
+                self.charged.epsilon,
+                self.charged.delta,
+                self.reserved_at,
+                self.changed_at,
+                self.purpose,
+                self.plan,
+                self.receipt,
+                self.journal,
+                self.progress,
+                checksum
+            ],
+        )?;
+        Whole::change(connection, |whole| {
+            whole.charges += 1;
+            whole.toggle(checksum);
+        })
+    }
+
+    /// Writes what can change about it, after `change`.
+    pub fn update(mut self, connection: &Connection, change: impl FnOnce(&mut Self)) -> Result<(), Stop> {
+        let before = self.checksum();
+        change(&mut self);
+        let checksum = self.checksum();
+        connection.execute(
+            "UPDATE charge SET state = ?2, charged_epsilon = ?3, charged_delta = ?4, changed_at = ?5, receipt = ?6,
+                progress = ?7, checksum = ?8 WHERE id = ?1",
+            params![
+                self.id,
+                self.state.name(),
+                self.charged.epsilon,
+                self.charged.delta,
+                self.changed_at,
+                self.receipt,
+                self.progress,
+                checksum
+            ],
+        )?;
+        Whole::change(connection, |whole| {
+            whole.toggle(before);
+            whole.toggle(checksum);
+        })
+    }
+}
+
+/// One more than the largest number. Rows are never deleted, so none is used twice.
+fn next(connection: &Connection, table: &str) -> Result<i64, Stop> {
+    Ok(connection
+        .query_row(&format!("SELECT coalesce(max(id), 0) + 1 FROM {table}"), [], |row| row.get(0))?)
+}
+
+/// What all rows together come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Whole {
+    data_sets: i64,
+    charges: i64,
+    checksum: Checksum,
+}
+
+impl Whole {
+    fn toggle(&mut self, checksum: Checksum) {
+        self.checksum.iter_mut().zip(checksum).for_each(|(sum, byte)| *sum ^= byte);
+    }
+
+    fn read(connection: &Connection) -> Result<Self, Stop> {
+        let sql = "SELECT data_sets, charges, checksum FROM whole WHERE id = 1";
+        let read =
+            connection.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, Vec<u8>>(2)?)));
+        let whole = read.optional()?.and_then(|(data_sets, charges, checksum)| {
+            Some(Self { data_sets, charges, checksum: checksum.try_into().ok()? })
+        });
+        whole.ok_or_else(|| Stop::Damage("the sum of its rows is not there".to_owned()))
+    }
+
+    fn change(connection: &Connection, change: impl FnOnce(&mut Self)) -> Result<(), Stop> {
+        let mut whole = Self::read(connection)?;
+        change(&mut whole);
+        connection.execute(
+            "UPDATE whole SET data_sets = ?1, charges = ?2, checksum = ?3 WHERE id = 1",
+            params![whole.data_sets, whole.charges, whole.checksum],
+        )?;
+        Ok(())
+    }
+}
+
+/// The row that all others are counted in, for a file that has none.
+pub(crate) fn begin(connection: &Connection) -> Result<(), Stop> {
+    let sql = "INSERT INTO whole (id, data_sets, charges, checksum) VALUES (1, 0, 0, ?1)";
+    connection.execute(sql, params![Whole::default().checksum])?;
+    Ok(())
+}
+
+/// Compares every row with its checksum, and all of them with what they should come to.
+pub(crate) fn verify(connection: &Connection) -> Result<(), Stop> {
+    let mut found = Whole::default();
+    let mut query = connection.prepare(DATA_SET)?;
+    let mut rows = query.query([])?;
+    while let Some(row) = rows.next()? {
+        let (read, stated) = DataSetRow::read(row)?;
+        if stated != read.checksum() {
+            return Err(Stop::Damage(format!("data set {:?} does not have its checksum", read.name)));
+        }
+        found.data_sets += 1;
+        found.toggle(read.checksum());
+    }
+    let mut query = connection.prepare(CHARGE)?;
+    let mut rows = query.query([])?;
+    while let Some(row) = rows.next()? {
+        let (read, stated) = ChargeRow::read(row)?;
+        if stated != read.checksum() {
+            return Err(Stop::Damage(format!("charge {} does not have its checksum", read.id)));
+        }
+        found.charges += 1;
+        found.toggle(read.checksum());
+    }
+    if found != Whole::read(connection)? {
+        return Err(Stop::Damage("its rows are not those that were written".to_owned()));
+    }
+    Ok(())
+}

@@ -1,0 +1,53 @@
+-- Amounts are whole numbers: epsilon in units of 1e-12, delta in units of 1e-18. Times are seconds since 1970, UTC.
+-- The checks and triggers keep the promises of the ledger even against a hand with a SQL shell.
+
+CREATE TABLE data_set (
+    id                 INTEGER PRIMARY KEY,
+    name               TEXT    NOT NULL UNIQUE,
+    schema_fingerprint TEXT    NOT NULL,
+    adjacency          TEXT    NOT NULL CHECK (adjacency IN ('replace-one', 'add/remove')),
+    cap_epsilon        INTEGER NOT NULL CHECK (cap_epsilon > 0),
+    cap_delta          INTEGER NOT NULL CHECK (cap_delta >= 0),
+    added_at           INTEGER NOT NULL
+) STRICT;
+
+-- What is charged needs no look at the state: in full until settled, and nothing once cancelled.
+CREATE TABLE charge (
+    id               INTEGER PRIMARY KEY AUTOINCREMENT,
+    token            TEXT    NOT NULL UNIQUE,
+    data_set         INTEGER NOT NULL REFERENCES data_set (id),
+    state            TEXT    NOT NULL CHECK (state IN ('reserved', 'started', 'settled', 'cancelled')),
+    reserved_epsilon INTEGER NOT NULL CHECK (reserved_epsilon > 0),
+    reserved_delta   INTEGER NOT NULL CHECK (reserved_delta >= 0),
+    charged_epsilon  INTEGER NOT NULL CHECK (charged_epsilon BETWEEN 0 AND reserved_epsilon),
+    charged_delta    INTEGER NOT NULL CHECK (charged_delta BETWEEN 0 AND reserved_delta),
+    reserved_at      INTEGER NOT NULL,
+    changed_at       INTEGER NOT NULL,
+    purpose          TEXT    NOT NULL,
+    plan             TEXT    NOT NULL,
+    receipt          TEXT    CHECK ((receipt IS NOT NULL) = (state = 'settled')),
+    CHECK (state = 'settled'
+        OR (state = 'cancelled' AND charged_epsilon = 0 AND charged_delta = 0)
+        OR (state <> 'cancelled' AND charged_epsilon = reserved_epsilon AND charged_delta = reserved_delta))
+) STRICT;
+
+-- Covers the sum of a data set's charges, so that it never reads plans and receipts.
+CREATE INDEX charge_sums ON charge (data_set, charged_epsilon, charged_delta);
+
+CREATE TRIGGER data_set_is_fixed BEFORE UPDATE ON data_set
+BEGIN SELECT RAISE(ABORT, 'a data set is fixed when it is added'); END;
+
+CREATE TRIGGER data_set_stays BEFORE DELETE ON data_set
+BEGIN SELECT RAISE(ABORT, 'a data set is never deleted'); END;
+
+CREATE TRIGGER charge_stays BEFORE DELETE ON charge
+BEGIN SELECT RAISE(ABORT, 'a charge is never deleted'); END;
+
+-- A run that goes on after it was stopped gets a new token, so that it can do so only once.
+CREATE TRIGGER charge_moves_forward BEFORE UPDATE ON charge
+WHEN NOT ((OLD.state = 'reserved' AND NEW.state IN ('started', 'cancelled') AND NEW.token = OLD.token)
+        OR (OLD.state = 'started' AND NEW.state = 'settled' AND NEW.token = OLD.token)
+        OR (OLD.state = 'started' AND NEW.state = 'started' AND NEW.token <> OLD.token))
+    OR NEW.id <> OLD.id OR NEW.data_set <> OLD.data_set
+    OR NEW.reserved_epsilon <> OLD.reserved_epsilon OR NEW.reserved_delta <> OLD.reserved_delta
+BEGIN SELECT RAISE(ABORT, 'a charge only moves forward'); END;

@@ -1,0 +1,140 @@
+//! A damaged file is an error, never another budget.
+
+use std::fs;
+use std::path::Path;
+
+use reticent_ledger::{Amount, Ledger, LedgerError};
+
+use crate::spender::{ADJACENCY, Random, SCHEMA, request, with_cap};
+
+const MUTATIONS: u64 = 500;
+
+/// All that a ledger states.
+fn everything(path: &Path) -> Result<String, LedgerError> {
+    let ledger = Ledger::open(path)?;
+    let mut all = String::new();
+    for data_set in ledger.data_sets()? {
+        all += &serde_json::to_string(&ledger.account(&data_set.id)?).unwrap();
+        all += &serde_json::to_string(&ledger.history(&data_set.id)?).unwrap();
+    }
+    Ok(all)
+}
+
+/// A ledger of two data sets, with charges in every state.
+fn busy() -> (tempfile::TempDir, std::path::PathBuf) {
+    let (folder, path, mut ledger) = with_cap(1.0, 1e-5);
+    ledger.add_data_set("other", SCHEMA, Amount::new(2.0, 1e-6), ADJACENCY).unwrap();
+    for round in 0..30 {
+        let run = ledger.reserve(["trial", "other"][round % 2], &request(0.01, 1e-8)).unwrap();
+        if round % 5 == 1 {
+            ledger.cancel(run.id()).unwrap();
+        } else if round % 5 > 1 {
+            ledger.start(&run).unwrap();
+        }
+        if round % 5 > 2 {
+            ledger.settle(&run, Amount::new(0.005, 1e-9), "{}").unwrap();
+        }
+    }
+    (folder, path)
+}
+
+/// One bit is flipped, some bytes are overwritten, or the file is cut short: the ledger states the same as before, or nothing.
+#[test]
+fn no_damage_is_silent() {
+    let (folder, path) = busy();
+    let (sound, said) = (fs::read(&path).unwrap(), everything(&path).unwrap());
+    let mut random = Random(3);
+    let (mut refused, mut harmless) = (0, 0);
+    for trial in 0..MUTATIONS {
+        let damaged = folder.path().join(format!("damaged-{trial}"));
+        let mut bytes = sound.clone();
+        let place = random.below(bytes.len() as u64) as usize;
+        match trial % 10 {
+            0 => bytes.truncate(place),
+            // Whole pages, so that what is left is well formed.
+            1 => bytes.truncate(place / 4096 * 4096),
+            2 => bytes[place / 4096 * 4096..][..4096].fill(0),
+            3 => (0..random.below(64)).for_each(|k| {
+                let place = (place + k as usize) % sound.len();
+                bytes[place] = random.below(256) as u8;
+            }),
+            _ => bytes[place] ^= 1 << random.below(8),
+        }
+        fs::write(&damaged, &bytes).unwrap();
+        match everything(&damaged) {
+            Ok(all) => {
+                assert!(all == said, "mutation {trial} at byte {place} was silent");
+                harmless += 1;
+            }
+            Err(error) => {
+                assert!(error.to_string().contains("\nhint: "), "{error}");
+                refused += 1;
+            }
+        }
+        fs::remove_file(&damaged).unwrap();
+    }
+    // Free space is most of a small file.
+    assert!(refused > 50 && harmless > 0, "{refused} refused, {harmless} harmless");
+}
+
+/// The damage that counts, in every bit of it: caps and charges. The rows are found by looking for their texts.
+#[test]
+fn no_flipped_bit_of_a_cap_or_charge_is_silent() {
+    let (folder, path) = busy();
+    let (sound, said) = (fs::read(&path).unwrap(), everything(&path).unwrap());
+    let damaged = folder.path().join("damaged");
+    let mut refused = 0;
+    // The integers of a data set follow its adjacency, and those of a charge its state.
+    let name = sound
+        .windows(16)
+        .rposition(|part| part == b"otherreplace-one" || part.starts_with(b"a1b2replace-one"));
+    let state = sound.windows(7).rposition(|part| part == b"settled");
+    for place in
+        [name.expect("a data set") + 11, state.expect("a charge") + 7].iter().flat_map(|at| *at..*at + 24)
+    {
+        for bit in 0..8 {
+            let mut bytes = sound.clone();
+            bytes[place] ^= 1 << bit;
+            fs::write(&damaged, &bytes).unwrap();
+            match everything(&damaged) {
+                Ok(all) => assert!(all == said, "bit {bit} of byte {place} was silent"),
+                Err(_) => refused += 1,
+            }
+        }
+    }
+    assert!(refused > 300, "{refused}");
+}
+
+/// A charge that is gone is missed, even if every page is well formed.
+#[test]
+fn a_missing_row_is_missed() {
+    for sql in [
+        "DROP TRIGGER charge_stays; DELETE FROM charge WHERE id = 3",
+        "DROP TRIGGER charge_stays; DROP TRIGGER data_set_stays; PRAGMA foreign_keys = OFF; DELETE FROM data_set WHERE id = 2",
+        "DROP TRIGGER data_set_is_fixed; UPDATE data_set SET cap_epsilon = 5 * cap_epsilon",
+        "DROP TRIGGER charge_moves_forward; UPDATE charge SET reserved_epsilon = 1, charged_epsilon = 1 WHERE id = 3",
+        "DELETE FROM whole",
+    ] {
+        let (_folder, path) = busy();
+        let schema = "SELECT sql FROM sqlite_schema WHERE type = 'trigger'";
+        let connection = rusqlite::Connection::open(&path).unwrap();
+        let triggers: Vec<String> = connection
+            .prepare(schema)
+            .unwrap()
+            .query_map([], |row| row.get(0))
+            .unwrap()
+            .collect::<Result<_, _>>()
+            .unwrap();
+        connection.execute_batch(sql).unwrap();
+        // As if it had not been a hand with a SQL shell.
+        for trigger in triggers {
+            let _ = connection.execute_batch(&trigger);
+        }
+        drop(connection);
+        assert!(
+            matches!(everything(&path), Err(LedgerError::Corrupt { .. })),
+            "{sql}: {:?}",
+            everything(&path)
+        );
+    }
+}
