@@ -285,6 +285,7 @@ impl LogisticPlan {
     }
 
     fn releases(&self) -> Result<(Plan, Vec<SumId>), LogisticError> {
+        self.validate().map_err(PlanError::from)?;
         let sane = |x: f64| (1e-9..=1e9).contains(&x);
         // A matrix of the size of products is worked with.
         let small = self.kind() == Some(Kind::Columns) || self.size() <= MOST;
