@@ -78,6 +78,9 @@ impl Single for CategoricalPlan {
     fn inputs(&self) -> usize {
         self.columns.iter().sum()
     }
+    fn columns(&self) -> Option<&[usize]> {
+        Some(&self.columns)
+    }
     fn run(
         &self,
         records: Records,

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::model::{out_of_range, parse, same_shape};
+use crate::model::{out_of_range, parse, same_columns, same_shape};
 use crate::{Estimate, Facts, Fitted, Model, ModelError, Outline, Planned, Release, Setting};
 
 /// How the noise is read.
@@ -49,6 +49,10 @@ pub(crate) trait Single: Serialize + DeserializeOwned + 'static {
     fn statistics(&self) -> &StatisticsPlan;
     /// Inputs of a record.
     fn inputs(&self) -> usize;
+    /// Inputs of each column, if the plan has them.
+    fn columns(&self) -> Option<&[usize]> {
+        None
+    }
     fn run(
         &self,
         records: Records,
@@ -90,7 +94,11 @@ impl<P: Single> Planned for Once<P> {
     }
 
     fn validate(&self, facts: &Facts) -> Result<(), ModelError> {
-        same_shape(P::MODEL, (self.0.inputs(), self.0.statistics().records), facts)?;
+        let records = self.0.statistics().records;
+        match self.0.columns() {
+            Some(columns) => same_columns(P::MODEL, (columns, records), facts)?,
+            None => same_shape(P::MODEL, (self.0.inputs(), records), facts)?,
+        }
         self.0.fields().map_err(out_of_range(P::MODEL))
     }
 

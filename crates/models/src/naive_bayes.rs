@@ -81,6 +81,9 @@ impl Single for NaiveBayesPlan {
     fn inputs(&self) -> usize {
         self.columns.iter().sum()
     }
+    fn columns(&self) -> Option<&[usize]> {
+        Some(&self.columns)
+    }
     fn run(
         &self,
         records: Records,

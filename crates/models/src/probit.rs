@@ -197,7 +197,8 @@ impl Planned for ProbitPlan {
                 (fit, receipt)
             }
         };
-        let posterior = LinearPosterior::new(&model, &fit).ok_or(ModelError::NoDensity)?;
+        let posterior =
+            LinearPosterior::new(&model, &fit).unwrap_or_else(|| LinearPosterior::of_prior(&model));
         Ok((Box::new(posterior), receipt))
     }
 }

@@ -9,7 +9,7 @@ use super::scores::{CentredScores, Curvatures, Scores};
 use super::wander::wander;
 use crate::budget::{Adjacency, Cost, Ledger, Privacy, Unlimited};
 use crate::engine::exact_delta;
-use crate::family::Gamma;
+use crate::family::{Gamma, Moments};
 use crate::matrix;
 use crate::model::linear::LinearPosterior;
 use crate::receipt::Receipt;
@@ -327,22 +327,41 @@ impl LogisticPlan {
             Some(privacy) => Wall::new(records, source, plan, privacy, ledger)?,
             None => Wall::without_privacy(records, source, plan, ledger)?,
         };
-        let mut centre = Vec::new();
-        let ([moments, naive], projections) = match self.kind() {
-            Some(Kind::Matrix) => {
-                let (path, projections) = self.walk(&mut wall, &ids)?;
-                (posterior(&path, self.prior).ok_or(LogisticError::NoDensity)?, projections)
-            }
-            Some(Kind::Pooled) => pool(self, &mut wall, &ids)?,
-            _ => {
-                let (moments, frame, projections) = wander(self, &mut wall, &ids)?;
-                centre = frame.centre;
-                centre.pop();
-                (moments, projections)
-            }
+        // What was paid for is not lost: where noise leaves no density, what is left is the prior.
+        let ([moments, naive], centre, projections) = match self.learn(&mut wall, &ids) {
+            Err(LogisticError::NoDensity) => ([self.prior_moments(), self.prior_moments()], Vec::new(), 1),
+            learnt => learnt?,
         };
         let receipt = wall.finish(projections)?;
         Ok((LinearPosterior::logistic(moments, naive, centre), receipt))
+    }
+
+    /// Makes all releases: the moments of the weights with and without the privacy noise, what inputs are less by, and how often something was moved
+    /// back into its domain.
+    fn learn(&self, wall: &mut Wall, ids: &[SumId]) -> Result<([Moments; 2], Vec<f64>, u64), LogisticError> {
+        Ok(match self.kind() {
+            Some(Kind::Matrix) => {
+                let (path, projections) = self.walk(wall, ids)?;
+                let moments = posterior(&path, self.prior).ok_or(LogisticError::NoDensity)?;
+                (moments, Vec::new(), projections)
+            }
+            Some(Kind::Pooled) => {
+                let (moments, projections) = pool(self, wall, ids)?;
+                (moments, Vec::new(), projections)
+            }
+            _ => {
+                let (moments, frame, projections) = wander(self, wall, ids)?;
+                let mut centre = frame.centre;
+                centre.pop();
+                (moments, centre, projections)
+            }
+        })
+    }
+
+    /// Of the weights before anything is released, with the diagonal of their covariance.
+    fn prior_moments(&self) -> Moments {
+        let variance = self.prior.rate / (self.prior.shape - 1.0);
+        Moments { mean: vec![0.0; self.size()], covariance: vec![variance; self.size()] }
     }
 
     /// The same without privacy and without a ledger, for public records.

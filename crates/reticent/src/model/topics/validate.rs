@@ -21,7 +21,7 @@ impl TopicsPlan {
         field::number("noise_multiplier", self.noise_multiplier, field::NOISE_MULTIPLIER)?;
         self.step_size.validate()?;
         if let Cells::Shrunk { shape } = self.cells {
-            field::number("cells.shrunk.shape", shape, 1e-3..=1e6)?;
+            field::number("cells.shrunk.shape", shape, 1e-3..=20.0)?;
         }
         for (name, length) in [("model.length", length), ("mean_length", self.mean_length)] {
             length.map_or(Ok(()), |length| field::number(name, length, field::PRIOR))?;
