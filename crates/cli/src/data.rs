@@ -108,6 +108,7 @@ impl From<ModelError> for Failure {
                 | ModelError::NoSetting { .. }
                 | ModelError::NeedsSetting { .. }
                 | ModelError::Setting { .. }
+                | ModelError::TooLarge { .. }
                 | ModelError::OnlyWithPrivacy { .. }
                 | ModelError::OnlyWithoutPrivacy { .. }
         );

@@ -11,21 +11,14 @@ use reticent_models::{Facts, Fitted, Model, Planned, Score, model};
 use reticent_tables::{Encoder, Rows, Schema, Source};
 use serde_json::{Value, json};
 
-use crate::bounds::{self, Purchase};
-use crate::event::Neighbours;
+use crate::bounds::Purchase;
 use crate::opened::{Opened, score};
 use crate::output::{self, Failure};
+use crate::request::{self, Accepted, Options};
 use crate::watched::Watched;
 use crate::{data, evaluate, journal, ledger, resume};
 
-/// What the help ends with: the models that there are, and an example.
-fn after_help() -> String {
-    let models = reticent_models::models().iter();
-    let models: String = models.map(|model| format!("  {:<16} {}\n", model.name(), model.about())).collect();
-    format!(
-        "\
-Models:
-{models}
+const NOTES: &str = "\
 Under replace-one adjacency the number of records is public and read from the file. Under add-remove
 it is not, and --records says about how many there are: a public guess.
 
@@ -37,13 +30,18 @@ settled. Whatever ends it before (Ctrl-C, which stops between two releases, a cr
 with --resume goes on from there at no further cost. The model can be read by its owner alone; to publish it, change that.
 
 Example:
-  reticent fit regression --data people.csv --schema schema.toml --epsilon 1 --delta 1e-5 --out model.reticent"
-    )
+  reticent fit regression --data people.csv --schema schema.toml --epsilon 1 --delta 1e-5 --out model.reticent";
+
+/// What the help ends with: the models that there are, and an example; the long one also has their settings.
+fn after_help(long: bool) -> String {
+    let settings =
+        if long { request::settings_help() } else { "--help lists the settings of each.\n".into() };
+    format!("Models:\n{}\n{settings}\n{NOTES}", request::models_help())
 }
 
 /// Fit a model to private records, and write a posterior that may be published.
 #[derive(clap::Args)]
-#[command(after_help = after_help())]
+#[command(after_help = after_help(false), after_long_help = after_help(true))]
 pub(crate) struct Args {
     /// The model.
     pub(crate) model: String,
@@ -71,9 +69,8 @@ pub(crate) struct Args {
     /// A plan that `reticent plan --json` printed, edited or not.
     #[arg(long, value_name = "FILE")]
     pub(crate) plan: Option<PathBuf>,
-    /// Which data sets are neighbours.
-    #[arg(long, value_enum, default_value = "replace")]
-    pub(crate) adjacency: Neighbours,
+    #[command(flatten)]
+    pub(crate) options: Options,
     /// A public guess of the number of records (add-remove only).
     #[arg(long, value_name = "N")]
     pub(crate) records: Option<usize>,
@@ -86,15 +83,9 @@ pub(crate) struct Args {
     /// NOT PRIVATE: scale by the mean and deviation of the data (networks without privacy only).
     #[arg(long)]
     pub(crate) assume_public_moments: bool,
-    /// A setting of the model, such as components=3.
-    #[arg(long, value_name = "NAME=NUMBER")]
-    pub(crate) set: Vec<String>,
     /// Whether the posterior of a model from noisy sums knows the noise: short for --set posterior=1 or 2.
     #[arg(long, value_enum)]
     pub(crate) posterior: Option<Posterior>,
-    /// The share of the budget for bounds that the schema leaves private.
-    #[arg(long, value_name = "SHARE", default_value_t = bounds::SHARE, allow_negative_numbers = true)]
-    pub(crate) bounds_share: f64,
     /// Go on with the run that was interrupted, at no further cost.
     #[arg(long, conflicts_with = "no_privacy")]
     pub(crate) resume: bool,
@@ -121,7 +112,13 @@ pub(crate) enum Posterior {
 pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     let model = model(&args.model)?;
     let schema = prepared_schema(args, model)?;
-    let privacy = privacy(args, model)?;
+    let privacy = match (args.epsilon, args.delta) {
+        (Some(epsilon), Some(delta)) => Some(args.options.privacy(model, epsilon, delta)?),
+        _ => None,
+    };
+    // Bad settings are refused before a record is read.
+    let (plan, settings) = asked(args, model)?;
+    let mut facts = args.options.facts(model, &schema, settings)?;
     let source = Source::open(&args.data)?;
     let tests = args.test.as_ref().map(Source::open).transpose()?;
     // What could fail should fail before anything is spent.
@@ -134,15 +131,10 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     resume::check_vacant(args)?;
     check_writable(&args.out)?;
     let rows = encoder.rows(&source, data::KEPT)?;
-    let mut facts = data::facts(&schema, records(args, &source, rows.count())?);
-    facts.settings = settings(&args.set)?;
-    if let Some(posterior) = args.posterior {
-        let number = if posterior == Posterior::NoiseAware { 1.0 } else { 2.0 };
-        facts.settings.insert("posterior".to_owned(), number);
-    }
-    let purchase = Purchase::new(&schema, facts.records, privacy.as_ref(), args.bounds_share)?;
-    let planned = planned(args, model, &mut facts, privacy.as_ref(), purchase.as_ref())?;
-    let plan = plan_file(model, &facts, planned.as_ref());
+    facts.records = records(args, &source, rows.count())?;
+    let accepted = request::accept(&args.options, model, &schema, &facts, privacy.as_ref(), plan.as_ref())?;
+    let Accepted { planned, purchase } = accepted;
+    let plan = request::plan_file(model, &facts, planned.as_ref());
 
     let of = whole_run(args, &plan)?;
     let watched = resume::watched(args, &of)?;
@@ -151,6 +143,7 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     let unfinished = |failure| resume::unfinished(args, &watched, failure);
     let (schema, fitted, mut receipt) = run.fit(schema, &source, rows, &watched).map_err(unfinished)?;
     receipt.assumptions.extend(schema.assumptions());
+    receipt.assumptions.extend(args.options.assumptions(privacy.as_ref(), facts.records));
     let score = tests.as_ref().map(|tests| score(fitted.as_ref(), &schema, tests)).transpose();
     let score = score.map_err(unfinished)?;
     let card = card(args, model, &schema, privacy.as_ref(), score.as_ref());
@@ -183,35 +176,15 @@ fn prepared_schema(args: &Args, model: &dyn Model) -> Result<Schema, Failure> {
         let unscaled = Encoder::new(&schema.unscaled())?.read(&Source::open(&args.data)?)?;
         schema = schema.assuming_public_moments(unscaled.rows())?;
     }
-    if let Some(column) = data::without_bounds(&schema).filter(|_| needs_bounds) {
-        let message = format!(
-            "{}, column {column:?}: a {} model needs `bounds = [low, high]`, and found `mean` and `sd`",
-            args.schema.display(),
-            model.name()
-        );
-        return Err(Failure::failed(message, Some("state the range that is publicly known".to_owned())));
+    if needs_bounds {
+        request::needs_bounds(&args.schema, &schema, model)?;
     }
     Ok(schema)
 }
 
-fn privacy(args: &Args, model: &dyn Model) -> Result<Option<Privacy>, Failure> {
-    match (args.epsilon, args.delta) {
-        (Some(epsilon), Some(delta)) => {
-            if delta == 0.0 && !model.can_be_pure() {
-                let message =
-                    format!("a {} model has Gaussian noise, which needs a delta above 0", model.name());
-                let hint = "delta is a small probability, well below 1/N, such as 1e-5";
-                return Err(Failure::usage(message, hint));
-            }
-            Ok(Some(Privacy::new(epsilon, delta, args.adjacency.adjacency())?))
-        }
-        _ => Ok(None),
-    }
-}
-
 /// The public number of records. Under add/remove it must not be read from the file, not even whether there are any.
 fn records(args: &Args, source: &Source, rows: usize) -> Result<usize, Failure> {
-    if args.no_privacy || args.adjacency.adjacency() == Adjacency::ReplaceOne {
+    if args.no_privacy || args.options.adjacency.adjacency() == Adjacency::ReplaceOne {
         if rows == 0 {
             let message = format!("{}: there are no records", data::name(source));
             return Err(Failure::failed(message, Some("give a file with at least one record".to_owned())));
@@ -231,59 +204,21 @@ fn records(args: &Args, source: &Source, rows: usize) -> Result<usize, Failure> 
     }
 }
 
-/// Settings as they were given.
-pub(crate) fn settings(given: &[String]) -> Result<BTreeMap<String, f64>, Failure> {
-    let parse = |text: &String| {
-        let (name, value) = text.split_once('=')?;
-        Some((name.to_owned(), value.parse().ok()?))
-    };
-    let wrong = |text: &String| {
-        Failure::usage(format!("--set {text:?} is not NAME=NUMBER"), "such as --set components=3")
-    };
-    given.iter().map(|text| parse(text).ok_or_else(|| wrong(text))).collect()
-}
-
-/// The plan of a file, or a new one. Settings of the file hold.
-fn planned(
-    args: &Args,
-    model: &dyn Model,
-    facts: &mut Facts,
-    privacy: Option<&Privacy>,
-    purchase: Option<&Purchase>,
-) -> Result<Box<dyn Planned>, Failure> {
-    let Some(file) = &args.plan else {
-        if let Some(privacy) = privacy {
-            privacy.check(facts.records, privacy.adjacency())?;
+/// The plan of a file, if there is one, and the settings: those of the file hold.
+fn asked(args: &Args, model: &dyn Model) -> Result<(Option<Value>, BTreeMap<String, f64>), Failure> {
+    let (plan, of_plan) = match &args.plan {
+        Some(file) => {
+            let (plan, settings) = request::read_plan_file(file, model)?;
+            (Some(plan), settings)
         }
-        return match (purchase, privacy) {
-            (Some(purchase), Some(privacy)) => purchase.plan_fit(model, facts, privacy, args.bounds_share),
-            _ => Ok(model.plan(facts, privacy)?),
-        };
+        None => (None, None),
     };
-    let wrong = |why: &str| {
-        let hint = format!("`reticent plan {} --json` prints one", model.name());
-        Failure::failed(format!("the plan {} cannot be used: {why}", file.display()), Some(hint))
-    };
-    let text = std::fs::read_to_string(file).map_err(|error| wrong(&error.to_string()))?;
-    let plan: Value = serde_json::from_str(&text).map_err(|error| wrong(&error.to_string()))?;
-    if plan["model"] != json!(model.name()) {
-        return Err(wrong("it is for another model"));
+    let mut settings = args.options.settings()?;
+    if let Some(posterior) = args.posterior {
+        let number = if posterior == Posterior::NoiseAware { 1.0 } else { 2.0 };
+        settings.insert("posterior".to_owned(), number);
     }
-    if let Some(settings) = plan["settings"].as_object() {
-        let numbers = settings.iter().filter_map(|(name, value)| Some((name.clone(), value.as_f64()?)));
-        facts.settings = numbers.collect();
-    }
-    model.read_plan(facts, &plan["plan"]).map_err(|error| wrong(&error.to_string()))
-}
-
-/// A plan as it is printed and read.
-pub(crate) fn plan_file(model: &dyn Model, facts: &Facts, planned: &dyn Planned) -> Value {
-    json!({
-        "model": model.name(),
-        "inputs": facts.inputs(),
-        "settings": facts.settings,
-        "plan": planned.to_json(),
-    })
+    Ok((plan, of_plan.unwrap_or(settings)))
 }
 
 /// What is fitted to what, how: a run that goes on must be the same.
@@ -292,8 +227,8 @@ fn whole_run(args: &Args, plan: &Value) -> Result<Value, Failure> {
         "data": args.data.display().to_string(),
         "schema": ledger::schema_fingerprint(&args.schema)?,
         "asked": [args.epsilon, args.delta],
-        "adjacency": args.adjacency.adjacency().to_string(),
-        "bounds_share": args.bounds_share,
+        "adjacency": args.options.adjacency.adjacency().to_string(),
+        "bounds_share": args.options.bounds_share,
         "data_set": args.data_set,
         "plan": plan,
     }))

@@ -21,9 +21,11 @@ mod predict;
 mod progress;
 mod report;
 mod reproduce;
+mod request;
 mod resume;
 mod schema;
 mod show;
+mod threads;
 mod watched;
 
 use std::process::ExitCode;
@@ -73,6 +75,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    threads::start();
     let result = match Cli::parse().command {
         Command::Schema(args) => schema::run(&args),
         Command::Fit(args) => fit::run(&args),

@@ -2,28 +2,30 @@
 
 use reticent::baseline::{DpSgd, DpSgdPlan, Variational};
 use reticent::budget::{Adjacency, Cost, Ledger, Privacy};
+use reticent::field;
 use reticent::model::network::NetworkPosterior;
 use reticent::receipt::Receipt;
 use reticent::wall::{NoiseSource, Records};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::model::{parse, same_inputs, settle};
-use crate::{Facts, Fitted, Model, ModelError, Outline, Planned, Release, Saved, Setting, Target};
+use crate::model::{out_of_range, parse, same_shape, settings};
+use crate::regression::weights;
+use crate::{Estimate, Facts, Fitted, Model, ModelError, Outline, Planned, Release, Saved, Setting, Target};
 
 pub(crate) struct VariationalNetworks;
 pub(crate) struct GradientNetworks;
 
 const HIDDEN: Setting =
-    Setting { name: "hidden", about: "units in the hidden layer", usual: Some(50.0), whole: true };
+    Setting::integer("hidden", "the number of units in the hidden layer", (1, 100_000)).or(50.0);
 const VARIATIONAL: [Setting; 2] =
-    [HIDDEN, Setting { name: "passes", about: "passes over the records", usual: Some(200.0), whole: true }];
+    [HIDDEN, Setting::integer("passes", "the number of passes over the records", (1, 100_000)).or(200.0)];
 const GRADIENTS: [Setting; 5] = [
     HIDDEN,
-    Setting { name: "batch", about: "records in a batch, on average", usual: Some(1000.0), whole: true },
-    Setting { name: "steps", about: "how many batches", usual: Some(600.0), whole: true },
-    Setting { name: "clip", about: "the norm that gradients are clipped to", usual: Some(0.2), whole: false },
-    Setting { name: "rate", about: "the learning rate", usual: Some(0.3), whole: false },
+    Setting::integer("batch", "the number of records in a batch, on average", (1, 1_000_000_000)).or(1000.0),
+    Setting::integer("steps", "the number of batches", (1, 1_000_000)).or(600.0),
+    Setting::number("clip", "the norm that gradients are clipped to", (1e-6, 1e6)).or(0.2),
+    Setting::number("rate", "the learning rate", (1e-6, 1e3)).or(0.3),
 ];
 
 impl Model for VariationalNetworks {
@@ -45,18 +47,16 @@ impl Model for VariationalNetworks {
     fn needs_bounds(&self) -> bool {
         false
     }
-    fn plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError> {
-        let [hidden, passes] = settle(self, facts)?;
+    fn new_plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError> {
+        let [hidden, passes] = settings(self, facts)?;
         if privacy.is_some() {
             return Err(ModelError::OnlyWithoutPrivacy { model: self.name() });
         }
         let (hidden, passes, records) = (hidden as usize, passes as usize, facts.records);
         Ok(Box::new(VariationalPlan { inputs: facts.inputs(), hidden, passes, records }))
     }
-    fn read_plan(&self, facts: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
-        let plan: VariationalPlan = parse(self.name(), plan)?;
-        same_inputs(self.name(), plan.inputs, facts)?;
-        Ok(Box::new(plan))
+    fn parse_plan(&self, _: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
+        Ok(Box::new(parse::<VariationalPlan>(self.name(), plan)?))
     }
     fn load(&self, saved: &Saved) -> Result<Box<dyn Fitted>, ModelError> {
         Ok(Box::new(saved.restore::<NetworkPosterior>(self.name())?))
@@ -79,8 +79,8 @@ impl Model for GradientNetworks {
     fn settings(&self) -> &'static [Setting] {
         &GRADIENTS
     }
-    fn plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError> {
-        let [hidden, batch, steps, clip, learning_rate] = settle(self, facts)?;
+    fn new_plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError> {
+        let [hidden, batch, steps, clip, learning_rate] = settings(self, facts)?;
         let settings = DpSgd {
             hidden: vec![hidden as usize],
             batch: (batch as usize).min(facts.records),
@@ -101,10 +101,8 @@ impl Model for GradientNetworks {
         };
         Ok(Box::new(GradientsPlan { inputs: facts.inputs(), plan }))
     }
-    fn read_plan(&self, facts: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
-        let plan: GradientsPlan = parse(self.name(), plan)?;
-        same_inputs(self.name(), plan.inputs, facts)?;
-        Ok(Box::new(plan))
+    fn parse_plan(&self, _: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
+        Ok(Box::new(parse::<GradientsPlan>(self.name(), plan)?))
     }
     fn load(&self, saved: &Saved) -> Result<Box<dyn Fitted>, ModelError> {
         Ok(Box::new(saved.restore::<NetworkPosterior>(self.name())?))
@@ -127,6 +125,22 @@ impl Planned for VariationalPlan {
     fn outline(&self) -> Outline {
         let why = format!("{} passes of variational inference", self.passes);
         Outline { releases: Vec::new(), expected: Vec::new(), why: vec![why] }
+    }
+
+    fn validate(&self, facts: &Facts) -> Result<(), ModelError> {
+        same_shape("network-vi", (self.inputs, self.records), facts)?;
+        let fields = || {
+            field::hidden_layers("hidden", &[self.hidden])?;
+            field::integer("passes", self.passes as u64, 1..=100_000)
+        };
+        fields().map_err(out_of_range("network-vi"))
+    }
+
+    fn cost_estimate(&self) -> Estimate {
+        let weights = weights(self.inputs, &[self.hidden]);
+        let (passes, records) = (self.passes as f64, self.records as f64);
+        let start = Estimate::new(40.0 * weights, passes * records / 32.0 * 60.0 * weights, 3.0 * weights);
+        start.releases(passes, 2.0 * weights, records, 40.0 * weights + 200.0)
     }
 
     fn price(&self, _: &Privacy) -> Result<Cost, ModelError> {
@@ -181,6 +195,20 @@ impl Planned for GradientsPlan {
             expected: Vec::new(),
             why: vec!["settings as given: DP-SGD has no plan that needs no tuning".into()],
         }
+    }
+
+    fn validate(&self, facts: &Facts) -> Result<(), ModelError> {
+        same_shape("network-sgd", (self.inputs, self.plan.records), facts)?;
+        self.plan.validate().map_err(out_of_range("network-sgd"))
+    }
+
+    /// Every record tosses a coin for each batch.
+    fn cost_estimate(&self) -> Estimate {
+        let DpSgdPlan { settings, records, .. } = &self.plan;
+        let (weights, steps) = (weights(self.inputs, &settings.hidden), settings.steps as f64);
+        let (batch, records) = (settings.batch as f64, *records as f64);
+        let start = Estimate::new(40.0 * weights, steps * (20.0 * weights + 6.0 * records), 3.0 * weights);
+        start.releases(steps, weights, batch, 16.0 * weights + 200.0)
     }
 
     fn price(&self, privacy: &Privacy) -> Result<Cost, ModelError> {

@@ -1,26 +1,22 @@
 //! Rates of columns that are yes or no.
 
 use reticent::budget::{Ledger, Privacy};
-use reticent::engine::conjugate::StatisticsPlan;
+use reticent::engine::conjugate::{Reading, StatisticsPlan};
 use reticent::family::Beta;
+use reticent::field::FieldError;
 use reticent::model::conjugate::{BernoulliPlan, Rate};
 use reticent::receipt::Receipt;
 use reticent::wall::{NoiseSource, Records, WallError};
 use serde_json::Value;
 
-use crate::conjugate::{Once, POSTERIOR, Single, only_numbers, plenty, read_plan, reading};
-use crate::model::settle;
-use crate::{Facts, Fitted, Model, ModelError, Planned, Point, Predicted, Saved, Setting, Target};
+use crate::conjugate::{Once, POSTERIOR, Single, only_numbers, parse_plan, plenty, reading};
+use crate::model::settings;
+use crate::{Estimate, Facts, Fitted, Model, ModelError, Planned, Point, Predicted, Saved, Setting, Target};
 
 pub(crate) struct BetaBernoulli;
 
 const SETTINGS: [Setting; 2] = [
-    Setting {
-        name: "concentration",
-        about: "both parameters of the beta prior of each rate",
-        usual: Some(1.0),
-        whole: false,
-    },
+    Setting::number("concentration", "both parameters of the beta prior of each rate", (1e-6, 1e6)).or(1.0),
     POSTERIOR,
 ];
 
@@ -43,18 +39,17 @@ impl Model for BetaBernoulli {
     fn can_be_pure(&self) -> bool {
         true
     }
-    fn plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError> {
-        let [concentration, posterior] = settle(self, facts)?;
+    fn new_plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError> {
+        let [concentration, posterior] = settings(self, facts)?;
         only_numbers(self, facts)?;
         let prior = Beta { a: concentration, b: concentration };
         let mut plan = BernoulliPlan::new(facts.inputs(), prior, facts.records, privacy.unwrap_or(&plenty()))
             .map_err(WallError::from)?;
-        plan.reading = reading(self, posterior)?;
+        plan.reading = reading(posterior);
         Ok(Box::new(Once(plan)))
     }
-    fn read_plan(&self, facts: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
-        settle::<2>(self, facts)?;
-        read_plan::<BernoulliPlan>(self, facts, plan)
+    fn parse_plan(&self, _: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
+        parse_plan::<BernoulliPlan>(plan)
     }
     fn load(&self, saved: &Saved) -> Result<Box<dyn Fitted>, ModelError> {
         Ok(Box::new(saved.restore::<Vec<Rate>>(self.name())?))
@@ -62,6 +57,22 @@ impl Model for BetaBernoulli {
 }
 
 impl Single for BernoulliPlan {
+    const MODEL: &'static str = "beta-bernoulli";
+
+    fn fields(&self) -> Result<(), FieldError> {
+        self.validate()
+    }
+    /// A weight for each count that could be behind the noisy one, at most 4096.
+    fn posterior_estimate(&self) -> Estimate {
+        let (columns, records) = (self.statistics.width as f64, self.statistics.records as f64);
+        let spread = if self.statistics.laplace { 50.0 } else { 17.0 } * self.statistics.noise_sd() + 3.0;
+        let weights = match self.reading {
+            Reading::NoiseAware => spread.min(records + 1.0).min(3000.0),
+            Reading::Naive => 1.0,
+        };
+        let rounds = 2.0 + (records / 4096.0).max(1.0).log2();
+        Estimate::new(columns * 4096.0, columns * 4096.0 * 250.0 * rounds, columns * (weights + 60.0))
+    }
     fn statistics(&self) -> &StatisticsPlan {
         &self.statistics
     }

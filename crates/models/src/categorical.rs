@@ -2,24 +2,21 @@
 
 use reticent::budget::{Ledger, Privacy};
 use reticent::engine::conjugate::StatisticsPlan;
+use reticent::field::FieldError;
 use reticent::model::conjugate::{CategoricalPlan, Shares};
 use reticent::receipt::Receipt;
 use reticent::wall::{NoiseSource, Records, WallError};
 use serde_json::Value;
 
-use crate::conjugate::{Once, POSTERIOR, Single, plenty, read_plan, reading};
-use crate::model::settle;
-use crate::{Facts, Fitted, Model, ModelError, Planned, Point, Predicted, Saved, Setting, Target};
+use crate::conjugate::{Once, POSTERIOR, Single, parse_plan, plenty, reading};
+use crate::model::settings;
+use crate::{Estimate, Facts, Fitted, Model, ModelError, Planned, Point, Predicted, Saved, Setting, Target};
 
 pub(crate) struct DirichletCategorical;
 
 const SETTINGS: [Setting; 2] = [
-    Setting {
-        name: "concentration",
-        about: "the parameter of the Dirichlet prior for each level",
-        usual: Some(1.0),
-        whole: false,
-    },
+    Setting::number("concentration", "the parameter of the Dirichlet prior for each level", (1e-6, 1e6))
+        .or(1.0),
     POSTERIOR,
 ];
 
@@ -42,18 +39,17 @@ impl Model for DirichletCategorical {
     fn can_be_pure(&self) -> bool {
         true
     }
-    fn plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError> {
-        let [concentration, posterior] = settle(self, facts)?;
+    fn new_plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError> {
+        let [concentration, posterior] = settings(self, facts)?;
         let privacy = privacy.copied().unwrap_or_else(plenty);
         let columns = facts.columns.clone();
         let mut plan =
             CategoricalPlan::new(columns, concentration, facts.records, &privacy).map_err(WallError::from)?;
-        plan.reading = reading(self, posterior)?;
+        plan.reading = reading(posterior);
         Ok(Box::new(Once(plan)))
     }
-    fn read_plan(&self, facts: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
-        settle::<2>(self, facts)?;
-        read_plan::<CategoricalPlan>(self, facts, plan)
+    fn parse_plan(&self, _: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
+        parse_plan::<CategoricalPlan>(plan)
     }
     fn load(&self, saved: &Saved) -> Result<Box<dyn Fitted>, ModelError> {
         let whole = saved.restore::<Vec<Shares>>(self.name())?;
@@ -65,11 +61,25 @@ impl Model for DirichletCategorical {
 }
 
 impl Single for CategoricalPlan {
+    const MODEL: &'static str = "dirichlet";
+
+    fn fields(&self) -> Result<(), FieldError> {
+        self.validate()
+    }
+    /// A thousand draws of each level, of which a few quantiles are kept.
+    fn posterior_estimate(&self) -> Estimate {
+        let (columns, levels) = (self.columns.len() as f64, self.statistics.width as f64);
+        let kept = 17.0 * levels + 80.0 * columns;
+        Estimate::new(1100.0 * levels, 1300.0 * levels * 500.0, kept)
+    }
     fn statistics(&self) -> &StatisticsPlan {
         &self.statistics
     }
     fn inputs(&self) -> usize {
         self.columns.iter().sum()
+    }
+    fn columns(&self) -> Option<&[usize]> {
+        Some(&self.columns)
     }
     fn run(
         &self,

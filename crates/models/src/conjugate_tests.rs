@@ -160,8 +160,8 @@ fn plans_without_a_delta_are_pure() {
             });
             let mut costs = Vec::new();
             for mut facts in facts {
-                for setting in model.settings().iter().filter(|setting| setting.usual.is_none()) {
-                    facts.settings.insert(setting.name.into(), if setting.whole { 2.0 } else { 0.2 });
+                for setting in model.settings().iter().filter(|setting| setting.default.is_none()) {
+                    facts.settings.insert(setting.name.into(), if setting.integer { 2.0 } else { 0.2 });
                 }
                 if model.can_be_pure() {
                     let planned = model.plan(&facts, Some(&privacy)).ok();

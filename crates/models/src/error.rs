@@ -10,6 +10,9 @@ use reticent::model::regression::RegressionError;
 use reticent::wall::WallError;
 use thiserror::Error;
 
+use crate::setting::Range;
+use crate::{Estimate, Limits};
+
 /// Why a model was not planned, fitted or loaded. Nothing in it depends on a record, with the exceptions of [`WallError`].
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "each message says what its variant and fields are")]
@@ -24,10 +27,15 @@ pub enum ModelError {
     Columns { model: &'static str, expected: &'static str },
     #[error("a {model} model has no setting {name:?}; hint: it has {}", settings(model))]
     NoSetting { model: &'static str, name: String },
-    #[error("a {model} model needs a value for {name:?}: {about}; hint: add --set {name}=NUMBER")]
-    NeedsSetting { model: &'static str, name: &'static str, about: &'static str },
-    #[error("{name:?} of a {model} model must be {expected}; hint: {about}")]
-    Setting { model: &'static str, name: &'static str, expected: &'static str, about: &'static str },
+    #[error("a {model} model needs a value for {name:?}, {range}: {about}; hint: add --set {name}=NUMBER")]
+    NeedsSetting { model: &'static str, name: &'static str, range: Range, about: &'static str },
+    #[error("{name:?} of a {model} model must be {range}; hint: it is {about}")]
+    Setting { model: &'static str, name: &'static str, range: Range, about: &'static str },
+    #[error(
+        "this fit would take {estimate}, and without being asked for at most {limits}; hint: choose fewer columns, levels or \
+         steps, or smaller settings, or add --allow-large"
+    )]
+    TooLarge { estimate: Estimate, limits: Limits },
     #[error(
         "a {model} model cannot be fitted with privacy yet; hint: use regression, or --no-privacy for a result that you keep"
     )]
@@ -73,6 +81,7 @@ fn names() -> String {
 
 fn settings(model: &str) -> String {
     let known = crate::model(model).map(|model| model.settings()).unwrap_or_default();
-    let names: Vec<&str> = known.iter().map(|setting| setting.name).collect();
+    let names: Vec<String> =
+        known.iter().map(|setting| format!("{} ({})", setting.name, setting.range())).collect();
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }

@@ -7,40 +7,37 @@ use reticent::wall::{NoiseSource, Records, WallError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::model::{parse, settle};
+use crate::model::{out_of_range, parse, same_columns, settings};
 use crate::{
-    Facts, Fitted, Model, ModelError, Outline, Planned, Point, Predicted, Release, Saved, Setting, Target,
+    Estimate, Facts, Fitted, Model, ModelError, Outline, Planned, Point, Predicted, Range, Release, Saved,
+    Setting, Target,
 };
 
 pub(crate) struct HiddenMarkov;
 
 const SETTINGS: [Setting; 6] = [
-    Setting { name: "states", about: "how many states there are", usual: Some(3.0), whole: true },
-    Setting {
-        name: "region",
-        about: "which feature of the schema is the region, counted from 1",
-        usual: Some(1.0),
-        whole: true,
-    },
-    Setting {
-        name: "time",
-        about: "which feature of the schema is the time, counted from 1: its levels in order, or a number",
-        usual: Some(2.0),
-        whole: true,
-    },
-    Setting {
-        name: "steps",
-        about: "of a numeric time, how many evenly spaced values it has from one bound to the other, with both",
-        usual: Some(12.0),
-        whole: true,
-    },
-    Setting { name: "iterations", about: "draws of each chain", usual: Some(200.0), whole: true },
-    Setting {
-        name: "posterior",
-        about: "1 to make the noise part of the model, 2 to take noisy counts for the true ones",
-        usual: Some(1.0),
-        whole: true,
-    },
+    Setting::integer("states", "the number of states", (1, 1_000)).or(3.0),
+    Setting::integer("region", "which feature of the schema is the region, counted from 1", (1, 1_024))
+        .or(1.0),
+    Setting::integer(
+        "time",
+        "which feature of the schema is the time, counted from 1: its levels in order, or a number",
+        (1, 1_024),
+    )
+    .or(2.0),
+    Setting::integer(
+        "steps",
+        "how many evenly spaced values a numeric time has, from one bound to the other, with both",
+        (2, 100_000),
+    )
+    .or(12.0),
+    Setting::integer("iterations", "the number of draws of each chain", (2, 1_000_000)).or(200.0),
+    Setting::integer(
+        "posterior",
+        "1 to make the noise part of the model, 2 to take noisy counts for the true ones",
+        (1, 2),
+    )
+    .or(1.0),
 ];
 
 impl Model for HiddenMarkov {
@@ -62,14 +59,14 @@ impl Model for HiddenMarkov {
     fn can_be_pure(&self) -> bool {
         true
     }
-    fn plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError> {
-        let [states, region, time, steps, iterations, posterior] = settle(self, facts)?;
+    fn new_plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError> {
+        let [states, region, time, steps, iterations, posterior] = settings(self, facts)?;
         let place = |column: f64, name| match column as usize - 1 {
             place if place < facts.columns.len() => Ok(place),
             _ => {
-                let expected = "the number of a feature of the schema";
-                let about = "features are counted from 1";
-                Err(ModelError::Setting { model: self.name(), name, expected, about })
+                let range = Range::integers(1, facts.columns.len());
+                let about = "the number of a feature of the schema, counted from 1";
+                Err(ModelError::Setting { model: self.name(), name, range, about })
             }
         };
         let (region, time) = (place(region, "region")?, place(time, "time")?);
@@ -94,14 +91,8 @@ impl Model for HiddenMarkov {
         }
         Ok(Box::new(plan))
     }
-    fn read_plan(&self, facts: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
-        let plan: HmmPlan = parse(self.name(), plan)?;
-        let inputs: Vec<usize> = plan.coding.columns.iter().map(|column| column.inputs).collect();
-        if inputs != facts.columns {
-            let why = "its columns are not those of the schema".to_owned();
-            return Err(ModelError::Plan { model: self.name(), why });
-        }
-        Ok(Box::new(plan))
+    fn parse_plan(&self, _: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
+        Ok(Box::new(parse::<HmmPlan>(self.name(), plan)?))
     }
     fn load(&self, saved: &Saved) -> Result<Box<dyn Fitted>, ModelError> {
         let fit: Fit = saved.restore(self.name())?;
@@ -141,6 +132,34 @@ impl Planned for HmmPlan {
             ],
             why: self.why.clone(),
         }
+    }
+
+    fn validate(&self, facts: &Facts) -> Result<(), ModelError> {
+        let inputs: Vec<usize> = self.coding.columns.iter().map(|column| column.inputs).collect();
+        same_columns("hmm", (&inputs, self.records), facts)?;
+        HmmPlan::validate(self).map_err(out_of_range("hmm"))
+    }
+
+    fn cost_estimate(&self) -> Estimate {
+        let layout = &self.model.layout;
+        let (cells, categories) = (layout.cells() as f64, layout.categories() as f64);
+        let (states, width, records) = (self.model.states as f64, cells * categories, self.records as f64);
+        let (chains, draws) = (self.sampling.chains as f64, self.sampling.iterations as f64);
+        // Curves of the likelihood of each count over the root of its rate, by sums over all true counts.
+        let (_, sd) = (self.expected_sd.0, self.noise_multiplier * 2.0 * layout.fields.len() as f64);
+        let events = (records / cells + sd).max(1.0);
+        let nodes = 4.0 * (events.sqrt() + 1.0);
+        let curves = width * nodes * (events + 40.0).min(2500.0);
+        let draw = cells * states * (categories * 8.0 + 40.0) + states * categories * 600.0 + 2.0 * width;
+        let kept = cells * states + 2.0 * states * categories + width + 0.5 * cells;
+        let memory = width * (nodes + 4.0) + 2.0 * chains * kept;
+        let inputs = self.coding.width() as f64;
+        Estimate::new(memory, curves + chains * draws * draw, kept).releases(
+            1.0,
+            width,
+            records,
+            4.0 * inputs + 200.0,
+        )
     }
 
     fn price(&self, _: &Privacy) -> Result<Cost, ModelError> {

@@ -31,6 +31,7 @@ mod conjugate;
 #[cfg(test)]
 mod conjugate_tests;
 mod error;
+mod estimate;
 mod hmm;
 mod logistic;
 mod mixture;
@@ -45,14 +46,17 @@ mod probit;
 mod regression;
 mod saved;
 mod score;
+mod setting;
 mod sigmoid_belief;
 mod topics;
 
 pub use error::ModelError;
-pub use model::{Facts, Fitted, Highlight, Model, Outline, Planned, Point, Release, Setting, Target};
+pub use estimate::{Estimate, Limits, OPERATIONS_PER_SECOND};
+pub use model::{Facts, Fitted, Highlight, Model, Outline, Planned, Point, Release, Target, check_settings};
 pub use predicted::{Predicted, Variances};
 pub use saved::Saved;
 pub use score::{Calibration, QUANTILES, Score, Scorer};
+pub use setting::{Range, Setting};
 
 /// All models, by name.
 #[must_use]

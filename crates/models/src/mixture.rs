@@ -2,6 +2,7 @@
 
 use reticent::budget::{Cost, Ledger, Privacy};
 use reticent::family::Covariance;
+use reticent::field;
 use reticent::model::mixture::{
     Component, Mixture, MixturePlan, MixturePosterior, NoiseVariance, StartPlan, Weights,
 };
@@ -10,27 +11,27 @@ use reticent::wall::{NoiseSource, Records, WallError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::model::{parse, same_inputs, settle};
+use crate::model::{out_of_range, parse, same_shape, settings};
 use crate::{
-    Facts, Fitted, Model, ModelError, Outline, Planned, Point, Predicted, Release, Saved, Setting, Target,
+    Estimate, Facts, Fitted, Model, ModelError, Outline, Planned, Point, Predicted, Release, Saved, Setting,
+    Target,
 };
 
 pub(crate) struct Mixtures;
 
 const SETTINGS: [Setting; 3] = [
-    Setting { name: "components", about: "how many components there are", usual: None, whole: true },
-    Setting {
-        name: "noise-sd",
-        about: "the standard deviation of a record about its component's mean, for inputs between -1 and 1",
-        usual: None,
-        whole: false,
-    },
-    Setting {
-        name: "prior-variance",
-        about: "the prior variance of each coordinate of a mean, for inputs between -1 and 1",
-        usual: Some(0.25),
-        whole: false,
-    },
+    Setting::integer("components", "the number of components", (1, 1000)),
+    Setting::number(
+        "noise-sd",
+        "the standard deviation of a record about its component's mean, for inputs between -1 and 1",
+        (1e-4, 1e3),
+    ),
+    Setting::number(
+        "prior-variance",
+        "the prior variance of each coordinate of a mean, for inputs between -1 and 1",
+        (1e-6, 1e6),
+    )
+    .or(0.25),
 ];
 
 impl Model for Mixtures {
@@ -49,8 +50,8 @@ impl Model for Mixtures {
     fn settings(&self) -> &'static [Setting] {
         &SETTINGS
     }
-    fn plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError> {
-        let [components, noise_sd, prior_variance] = settle(self, facts)?;
+    fn new_plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError> {
+        let [components, noise_sd, prior_variance] = settings(self, facts)?;
         let Some(privacy) = privacy else {
             return Err(ModelError::OnlyWithPrivacy { model: self.name() });
         };
@@ -58,10 +59,13 @@ impl Model for Mixtures {
         let plan = MixturePlan::new(&model, facts.records, privacy)?;
         Ok(Box::new(Plan { noise_sd, prior_variance, plan }))
     }
-    fn read_plan(&self, facts: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
-        let plan: Plan = parse(self.name(), plan)?;
-        same_inputs(self.name(), plan.plan.dimension, facts)?;
-        Ok(Box::new(plan))
+    fn parse_plan(&self, _: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
+        Ok(Box::new(parse::<Plan>(self.name(), plan)?))
+    }
+    /// The prior has a matrix for each component.
+    fn least_estimate(&self, facts: &Facts) -> Option<Estimate> {
+        let components = facts.settings.get("components").copied().unwrap_or(1.0);
+        Some(matrices(components, facts.inputs() as f64))
     }
     fn load(&self, saved: &Saved) -> Result<Box<dyn Fitted>, ModelError> {
         Ok(Box::new(saved.restore::<MixturePosterior>(self.name())?))
@@ -74,6 +78,13 @@ struct Plan {
     noise_sd: f64,
     prior_variance: f64,
     plan: MixturePlan,
+}
+
+/// Of the means of all components together, and of each.
+fn matrices(components: f64, dimension: f64) -> Estimate {
+    let (size, blocks) = (components * dimension, components * dimension * dimension);
+    let cubes = size.powi(3) + components * dimension.powi(3);
+    Estimate::new(14.0 * size * size + 8.0 * blocks, 20.0 * cubes, 2.0 * blocks + size + 40.0 * components)
 }
 
 fn mixture(
@@ -117,6 +128,36 @@ impl Planned for Plan {
             ("KL from the exact posterior".into(), expected.kl),
         ];
         Outline { releases, expected, why: why.clone() }
+    }
+
+    fn validate(&self, facts: &Facts) -> Result<(), ModelError> {
+        same_shape("mixture", (self.plan.dimension, self.plan.records), facts)?;
+        let fields = || {
+            field::number("noise_sd", self.noise_sd, 1e-4..=1e3)?;
+            field::number("prior_variance", self.prior_variance, field::PRIOR)?;
+            self.plan.validate()
+        };
+        fields().map_err(out_of_range("mixture"))
+    }
+
+    fn cost_estimate(&self) -> Estimate {
+        let MixturePlan { records, components, dimension, ref start, ref sites, .. } = self.plan;
+        let (records, j, d) = (records as f64, components as f64, dimension as f64);
+        let (size, steps) = (j * d, sites.steps as f64);
+        let mut all = matrices(j, d);
+        if let StartPlan::Sketch { frequencies, restarts, .. } = *start {
+            let (frequencies, restarts) = (frequencies as f64, restarts as f64);
+            all = all.releases(1.0, 2.0 * frequencies, records, frequencies * (d + 30.0));
+            all.memory += 8.0 * frequencies * (d + 4.0 * size);
+            // Candidates for each component, climbed to; and descents with a matrix for each.
+            let candidates = j * 36.0 * 8.0 * frequencies * (3.0 * d + 30.0);
+            let descents = (8.0 * j + 60.0) * (frequencies * (size * size + 30.0 * j) + size.powi(3));
+            all.operations += restarts * (candidates + descents) + 3200.0 * frequencies * size;
+        }
+        all.operations +=
+            (steps + 1.0) * (sites.simulated as f64 * (4.0 * size * size + 60.0 * j + 20.0 * size));
+        all.operations += steps * 20.0 * size.powi(3);
+        all.releases(steps, j * (d + 1.0), records, 8.0 * size + 40.0 * j)
     }
 
     fn price(&self, _: &Privacy) -> Result<Cost, ModelError> {

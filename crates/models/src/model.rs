@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use reticent::budget::{Cost, Ledger, Privacy};
+use reticent::field::FieldError;
 use reticent::receipt::Receipt;
 use reticent::wall::{NoiseSource, Records};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{ModelError, Predicted, Saved};
+use crate::{Estimate, Limits, ModelError, Predicted, Saved, Setting};
 
 /// What is predicted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,15 +47,17 @@ pub struct Facts {
     pub target: Target,
     /// The public number of records.
     pub records: usize,
-    /// Settings that differ from the usual ones.
+    /// Settings that differ from their defaults.
     pub settings: BTreeMap<String, f64>,
+    /// What the fit may take.
+    pub limits: Limits,
 }
 
 impl Facts {
-    /// With the usual settings.
+    /// With the default settings and limits.
     #[must_use]
     pub fn new(columns: Vec<usize>, target: Target, records: usize) -> Self {
-        Self { columns, target, records, settings: BTreeMap::new() }
+        Self { columns, target, records, settings: BTreeMap::new(), limits: Limits::default() }
     }
 
     /// Inputs of a record.
@@ -70,19 +73,6 @@ impl Facts {
     }
 }
 
-/// A number that a model can be told.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Setting {
-    /// Its name.
-    pub name: &'static str,
-    /// What it is.
-    pub about: &'static str,
-    /// What it is usually; without that it must be given.
-    pub usual: Option<f64>,
-    /// Whether it is a whole number.
-    pub whole: bool,
-}
-
 /// A kind of model.
 pub trait Model: Sync {
     /// As on the command line.
@@ -93,7 +83,7 @@ pub trait Model: Sync {
     fn family(&self) -> &'static str;
     /// What it can predict.
     fn targets(&self) -> &'static [Target];
-    /// What it can be told.
+    /// What it can be given, with ranges and defaults.
     fn settings(&self) -> &'static [Setting] {
         &[]
     }
@@ -105,21 +95,53 @@ pub trait Model: Sync {
     fn can_be_pure(&self) -> bool {
         false
     }
-    /// Plans a fit from public facts; without privacy if none is asked for.
+    /// Makes a plan, given that the target and the settings are allowed. Use [`plan`](Self::plan), which sees to that.
     ///
     /// # Errors
     /// [`ModelError`] if there is no such fit.
-    fn plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError>;
-    /// Reads a plan that [`Planned::to_json`] wrote and someone may have edited.
+    fn new_plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError>;
+    /// Reads a plan without a look at its numbers. Use [`read_plan`](Self::read_plan), which has one.
     ///
     /// # Errors
     /// [`ModelError::Plan`] if it is none.
-    fn read_plan(&self, facts: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError>;
+    fn parse_plan(&self, facts: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError>;
+    /// What the smallest fit of such a model takes, before a plan is made; by default nothing, where making a plan takes next to nothing.
+    fn least_estimate(&self, _facts: &Facts) -> Option<Estimate> {
+        None
+    }
     /// Reads a fitted model.
     ///
     /// # Errors
     /// [`ModelError::NotSaved`] if it is none.
     fn load(&self, saved: &Saved) -> Result<Box<dyn Fitted>, ModelError>;
+}
+
+impl dyn Model + '_ {
+    /// Plans a fit from public facts; without privacy if none is asked for.
+    ///
+    /// # Errors
+    /// [`ModelError`] if there is no such fit, a setting is out of its range, or it would take more than the [limits](Facts::limits).
+    pub fn plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError> {
+        check_settings(self, facts)?;
+        self.least_estimate(facts).map_or(Ok(()), |least| least.check(&facts.limits))?;
+        accepted(self.new_plan(facts, privacy)?, facts)
+    }
+
+    /// Reads a plan that [`Planned::to_json`] wrote and someone may have edited. Every field of it is in its range and agrees with
+    /// the others and with the facts: what is read can be fitted.
+    ///
+    /// # Errors
+    /// [`ModelError::Plan`] if it is none, [`ModelError::TooLarge`] if it would take more than the [limits](Facts::limits).
+    pub fn read_plan(&self, facts: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
+        check_settings(self, facts)?;
+        accepted(self.parse_plan(facts, plan)?, facts)
+    }
+}
+
+fn accepted(planned: Box<dyn Planned>, facts: &Facts) -> Result<Box<dyn Planned>, ModelError> {
+    planned.validate(facts)?;
+    planned.cost_estimate().check(&facts.limits)?;
+    Ok(planned)
 }
 
 /// A fit that could be made.
@@ -128,6 +150,13 @@ pub trait Planned {
     fn to_json(&self) -> Value;
     /// What it would release and achieve.
     fn outline(&self) -> Outline;
+    /// Whether every field is in its range, and agrees with the others and with the facts.
+    ///
+    /// # Errors
+    /// [`ModelError::Plan`] with the field and its range.
+    fn validate(&self, facts: &Facts) -> Result<(), ModelError>;
+    /// What it takes, from the numbers of the plan alone.
+    fn cost_estimate(&self) -> Estimate;
     /// What it costs.
     ///
     /// # Errors
@@ -213,8 +242,12 @@ pub struct Release {
     pub noise_multiplier: f64,
 }
 
-/// Checks the target and reads the settings, in the order of [`Model::settings`].
-pub(crate) fn settle<const N: usize>(model: &dyn Model, facts: &Facts) -> Result<[f64; N], ModelError> {
+/// Refuses a target that a model has no fit for, and settings that it does not have or that are out of their ranges. Nothing else about
+/// the records need be known for that.
+///
+/// # Errors
+/// [`ModelError`] with the range of the setting.
+pub fn check_settings(model: &dyn Model, facts: &Facts) -> Result<(), ModelError> {
     if !model.targets().contains(&facts.target) {
         let expected = model.targets().first().map_or("another target", |target| target.name());
         return Err(ModelError::Target { model: model.name(), expected, found: facts.target.name() });
@@ -223,33 +256,25 @@ pub(crate) fn settle<const N: usize>(model: &dyn Model, facts: &Facts) -> Result
     if let Some(name) = facts.settings.keys().find(|name| !known(name)) {
         return Err(ModelError::NoSetting { model: model.name(), name: name.clone() });
     }
-    let mut values = [0.0; N];
-    for (value, setting) in values.iter_mut().zip(model.settings()) {
-        let &Setting { name, about, usual, whole } = setting;
-        let needed = ModelError::NeedsSetting { model: model.name(), name, about };
-        *value = facts.settings.get(name).copied().or(usual).ok_or(needed)?;
-        let right = *value > 0.0 && value.is_finite() && (!whole || (value.fract() == 0.0 && *value < 1e9));
-        if !right {
-            let expected = if whole { "a whole number above 0" } else { "a number above 0" };
-            return Err(ModelError::Setting { model: model.name(), name, expected, about });
-        }
-    }
-    Ok(values)
+    model.settings().iter().try_for_each(|setting| value(model, facts, setting).map(|_| ()))
 }
 
-/// The largest whole number in a plan, and the largest where numbers are sizes of something that takes memory.
-const MOST: (u64, u64) = (1 << 40, 1 << 20);
+/// The value of a setting: the one given, or the default.
+fn value(model: &dyn Model, facts: &Facts, setting: &Setting) -> Result<f64, ModelError> {
+    let &Setting { name, about, default, .. } = setting;
+    let (model, range) = (model.name(), setting.range());
+    let needed = ModelError::NeedsSetting { model, name, range, about };
+    let value = facts.settings.get(name).copied().or(default).ok_or(needed)?;
+    if setting.allows(value) { Ok(value) } else { Err(ModelError::Setting { model, name, range, about }) }
+}
 
-/// Whether all whole numbers are within reason: people edit plans, and a slip must not ask for all the memory there is.
-fn within_reason(value: &Value, most: u64) -> bool {
-    match value {
-        Value::Object(entries) => entries.iter().all(|(name, value)| {
-            let count = ["records", "steps", "seed"].contains(&name.as_str());
-            within_reason(value, if count { MOST.0 } else { MOST.1 })
-        }),
-        Value::Array(values) => values.iter().all(|value| within_reason(value, most)),
-        value => value.as_u64().is_none_or(|number| number <= most),
+/// The values of all settings, in the order of [`Model::settings`].
+pub(crate) fn settings<const N: usize>(model: &dyn Model, facts: &Facts) -> Result<[f64; N], ModelError> {
+    let mut values = [0.0; N];
+    for (found, setting) in values.iter_mut().zip(model.settings()) {
+        *found = value(model, facts, setting)?;
     }
+    Ok(values)
 }
 
 /// Reads a part of a plan.
@@ -257,17 +282,39 @@ pub(crate) fn parse<T: serde::de::DeserializeOwned>(
     model: &'static str,
     plan: &Value,
 ) -> Result<T, ModelError> {
-    if !within_reason(plan, MOST.1) {
-        return Err(ModelError::Plan { model, why: "it has a number that is far too large".into() });
-    }
     T::deserialize(plan).map_err(|error| ModelError::Plan { model, why: error.to_string() })
 }
 
-/// Whether a plan is for records of as many inputs as the schema has.
-pub(crate) fn same_inputs(model: &'static str, inputs: usize, facts: &Facts) -> Result<(), ModelError> {
-    if inputs == facts.inputs() {
+/// Whether a plan is for records of as many inputs as the schema has, and for as many of them as there are.
+pub(crate) fn same_shape(
+    model: &'static str,
+    (inputs, records): (usize, usize),
+    facts: &Facts,
+) -> Result<(), ModelError> {
+    let why = if inputs != facts.inputs() {
+        format!("it has {inputs} inputs, and the schema {}", facts.inputs())
+    } else if records != facts.records {
+        format!("it is for {records} records, and there are {}", facts.records)
+    } else {
         return Ok(());
-    }
-    let why = format!("it has {inputs} inputs, and the schema {}", facts.inputs());
+    };
     Err(ModelError::Plan { model, why })
+}
+
+/// The same for plans that have the inputs of each column.
+pub(crate) fn same_columns(
+    model: &'static str,
+    (columns, records): (&[usize], usize),
+    facts: &Facts,
+) -> Result<(), ModelError> {
+    if columns != facts.columns {
+        let why = "its columns are not those of the schema".to_owned();
+        return Err(ModelError::Plan { model, why });
+    }
+    same_shape(model, (facts.inputs(), records), facts)
+}
+
+/// A field of a plan that is out of its range.
+pub(crate) fn out_of_range(model: &'static str) -> impl Fn(FieldError) -> ModelError {
+    move |error| ModelError::Plan { model, why: error.to_string() }
 }

@@ -2,14 +2,17 @@
 
 use reticent::budget::{Ledger, Privacy};
 use reticent::engine::conjugate::StatisticsPlan;
+use reticent::field::FieldError;
 use reticent::model::conjugate::{MultivariatePlan, MultivariatePosterior, WishartPrior};
 use reticent::receipt::Receipt;
 use reticent::wall::{NoiseSource, Records, WallError};
 use serde_json::Value;
 
-use crate::conjugate::{Once, POSTERIOR, Single, only_numbers, plenty, read_plan, reading};
-use crate::model::settle;
-use crate::{Facts, Fitted, Highlight, Model, ModelError, Planned, Point, Predicted, Saved, Setting, Target};
+use crate::conjugate::{Once, POSTERIOR, Single, only_numbers, parse_plan, plenty, reading};
+use crate::model::settings;
+use crate::{
+    Estimate, Facts, Fitted, Highlight, Model, ModelError, Planned, Point, Predicted, Saved, Setting, Target,
+};
 
 pub(crate) struct MultivariateNormal;
 
@@ -37,19 +40,18 @@ impl Model for MultivariateNormal {
     fn can_be_pure(&self) -> bool {
         true
     }
-    fn plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError> {
-        let [posterior] = settle(self, facts)?;
+    fn new_plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError> {
+        let [posterior] = settings(self, facts)?;
         only_numbers(self, facts)?;
         let privacy = privacy.copied().unwrap_or_else(plenty);
         let columns = facts.inputs();
         let mut plan = MultivariatePlan::new(columns, prior(columns), facts.records, &privacy)
             .map_err(WallError::from)?;
-        plan.reading = reading(self, posterior)?;
+        plan.reading = reading(posterior);
         Ok(Box::new(Once(plan)))
     }
-    fn read_plan(&self, facts: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
-        settle::<1>(self, facts)?;
-        read_plan::<MultivariatePlan>(self, facts, plan)
+    fn parse_plan(&self, _: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
+        parse_plan::<MultivariatePlan>(plan)
     }
     fn load(&self, saved: &Saved) -> Result<Box<dyn Fitted>, ModelError> {
         let posterior = saved.restore::<MultivariatePosterior>(self.name())?;
@@ -61,6 +63,22 @@ impl Model for MultivariateNormal {
 }
 
 impl Single for MultivariatePlan {
+    const MODEL: &'static str = "multivariate-normal";
+
+    fn fields(&self) -> Result<(), FieldError> {
+        self.validate()
+    }
+    /// A thousand draws of all means and covariances, from a chain of 4400 with factors of the covariance of all sums.
+    fn posterior_estimate(&self) -> Estimate {
+        let (d, pairs) = (self.columns as f64, self.statistics.width as f64);
+        let slices = pairs * 15.0 * (d.powi(3) + 15.0 * pairs);
+        let factors = pairs.powi(3) + 30.0 * pairs.powi(2);
+        Estimate::new(
+            1000.0 * d * (d + 1.0) + 6.0 * pairs * pairs,
+            4400.0 * (slices + factors),
+            1000.0 * d * (d + 1.0),
+        )
+    }
     fn statistics(&self) -> &StatisticsPlan {
         &self.statistics
     }

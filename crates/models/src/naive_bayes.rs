@@ -2,30 +2,25 @@
 
 use reticent::budget::{Ledger, Privacy};
 use reticent::engine::conjugate::StatisticsPlan;
-use reticent::model::conjugate::{NaiveBayesPlan, NaiveBayesPosterior};
+use reticent::field::FieldError;
+use reticent::model::conjugate::{MAX_BINS, NaiveBayesPlan, NaiveBayesPosterior};
 use reticent::receipt::Receipt;
 use reticent::wall::{NoiseSource, Records, WallError};
 use serde_json::Value;
 
-use crate::conjugate::{Once, POSTERIOR, Single, plenty, read_plan, reading};
-use crate::model::settle;
-use crate::{Facts, Fitted, Model, ModelError, Planned, Predicted, Saved, Setting, Target, Variances};
+use crate::conjugate::{Once, POSTERIOR, Single, parse_plan, plenty, reading};
+use crate::model::settings;
+use crate::{
+    Estimate, Facts, Fitted, Model, ModelError, Planned, Predicted, Saved, Setting, Target, Variances,
+};
 
 pub(crate) struct NaiveBayes;
 
 const SETTINGS: [Setting; 3] = [
-    Setting {
-        name: "bins",
-        about: "levels that a number is cut into, equally wide",
-        usual: Some(16.0),
-        whole: true,
-    },
-    Setting {
-        name: "concentration",
-        about: "the parameter of the Dirichlet prior for each level",
-        usual: Some(1.0),
-        whole: false,
-    },
+    Setting::integer("bins", "the levels that a number is cut into, equally wide", (1, MAX_BINS as u32))
+        .or(16.0),
+    Setting::number("concentration", "the parameter of the Dirichlet prior for each level", (1e-6, 1e6))
+        .or(1.0),
     POSTERIOR,
 ];
 
@@ -48,18 +43,17 @@ impl Model for NaiveBayes {
     fn can_be_pure(&self) -> bool {
         true
     }
-    fn plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError> {
-        let [bins, concentration, posterior] = settle(self, facts)?;
+    fn new_plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError> {
+        let [bins, concentration, posterior] = settings(self, facts)?;
         let privacy = privacy.copied().unwrap_or_else(plenty);
         let columns = facts.columns.clone();
         let mut plan = NaiveBayesPlan::new(columns, bins as usize, concentration, facts.records, &privacy)
             .map_err(WallError::from)?;
-        plan.reading = reading(self, posterior)?;
+        plan.reading = reading(posterior);
         Ok(Box::new(Once(plan)))
     }
-    fn read_plan(&self, facts: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
-        settle::<3>(self, facts)?;
-        read_plan::<NaiveBayesPlan>(self, facts, plan)
+    fn parse_plan(&self, _: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
+        parse_plan::<NaiveBayesPlan>(plan)
     }
     fn load(&self, saved: &Saved) -> Result<Box<dyn Fitted>, ModelError> {
         let whole = saved.restore::<NaiveBayesPosterior>(self.name())?;
@@ -71,11 +65,24 @@ impl Model for NaiveBayes {
 }
 
 impl Single for NaiveBayesPlan {
+    const MODEL: &'static str = "naive-bayes";
+
+    fn fields(&self) -> Result<(), FieldError> {
+        self.validate()
+    }
+    /// 32 draws of each level and class, from chains of 520.
+    fn posterior_estimate(&self) -> Estimate {
+        let (columns, cells) = (self.columns.len() as f64, self.statistics.width as f64);
+        Estimate::new(400.0 * cells, 520.0 * cells * 1000.0, 34.0 * cells + 40.0 * columns)
+    }
     fn statistics(&self) -> &StatisticsPlan {
         &self.statistics
     }
     fn inputs(&self) -> usize {
         self.columns.iter().sum()
+    }
+    fn columns(&self) -> Option<&[usize]> {
+        Some(&self.columns)
     }
     fn run(
         &self,

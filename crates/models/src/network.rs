@@ -3,6 +3,7 @@
 use reticent::budget::{Adjacency, Cost, Ledger, Privacy};
 use reticent::engine::{Average, Coordinates, Damping, Phase, Sep, SepPlan, SiteModel};
 use reticent::family::Gamma;
+use reticent::field::{self, FieldError};
 use reticent::model::network::{Network, NetworkPosterior, OutputNoise, Start};
 use reticent::model::regression::{RegressionPlan, RegressionPosterior};
 use reticent::receipt::Receipt;
@@ -10,16 +11,18 @@ use reticent::wall::{Geometry, NoiseSource, Plan, Records, Sampler, Sums, Wall};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::model::{parse, same_inputs, settle};
+use crate::model::{out_of_range, parse, same_shape, settings};
+use crate::regression::{network_estimate, weights};
 use crate::{
-    Facts, Fitted, Model, ModelError, Outline, Planned, Predicted, Release, Saved, Setting, Target, Variances,
+    Estimate, Facts, Fitted, Model, ModelError, Outline, Planned, Predicted, Release, Saved, Setting, Target,
+    Variances,
 };
 
 pub(crate) struct Networks;
 
 const SETTINGS: [Setting; 2] = [
-    Setting { name: "hidden", about: "units in the hidden layer", usual: Some(50.0), whole: true },
-    Setting { name: "passes", about: "passes over the records", usual: Some(40.0), whole: true },
+    Setting::integer("hidden", "the number of units in the hidden layer", (1, 100_000)).or(50.0),
+    Setting::integer("passes", "the number of passes over the records", (1, 100_000)).or(40.0),
 ];
 
 impl Model for Networks {
@@ -41,8 +44,8 @@ impl Model for Networks {
     fn needs_bounds(&self) -> bool {
         false
     }
-    fn plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError> {
-        let [hidden, passes] = settle(self, facts)?;
+    fn new_plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError> {
+        let [hidden, passes] = settings(self, facts)?;
         let classes = facts.target == Target::TwoClasses;
         let few = classes && privacy.is_some() && !facts.settings.contains_key("hidden");
         let (hidden, passes) = (if few { PRIVATE_UNITS } else { hidden as usize }, passes as usize);
@@ -55,19 +58,14 @@ impl Model for Networks {
         }
         Ok(Box::new(Passes { inputs: facts.inputs(), hidden, passes, classes, records: facts.records }))
     }
-    fn read_plan(&self, facts: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
+    fn parse_plan(&self, _: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
         if plan.get("rounds").is_some() {
-            return crate::regression::read_plan(self, facts, plan);
+            return crate::regression::parse_plan(self.name(), plan);
         }
-        let (inputs, plan): (_, Box<dyn Planned>) = if plan.get("sep").is_some() {
-            let plan: ClassPlan = parse(self.name(), plan)?;
-            (plan.inputs, Box::new(plan))
-        } else {
-            let plan: Passes = parse(self.name(), plan)?;
-            (plan.inputs, Box::new(plan))
-        };
-        same_inputs(self.name(), inputs, facts)?;
-        Ok(plan)
+        if plan.get("sep").is_some() {
+            return Ok(Box::new(parse::<ClassPlan>(self.name(), plan)?));
+        }
+        Ok(Box::new(parse::<Passes>(self.name(), plan)?))
     }
     fn load(&self, saved: &Saved) -> Result<Box<dyn Fitted>, ModelError> {
         if let Ok(posterior) = saved.restore::<RegressionPosterior>(self.name()) {
@@ -100,6 +98,22 @@ impl Planned for Passes {
     fn outline(&self) -> Outline {
         let why = format!("{} passes of SEP over single records, as in the papers", self.passes);
         Outline { releases: Vec::new(), expected: Vec::new(), why: vec![why] }
+    }
+
+    fn validate(&self, facts: &Facts) -> Result<(), ModelError> {
+        same_shape("network", (self.inputs, self.records), facts)?;
+        let fields = || {
+            field::hidden_layers("hidden", &[self.hidden])?;
+            field::integer("passes", self.passes as u64, 1..=100_000)
+        };
+        fields().map_err(out_of_range("network"))
+    }
+
+    /// A step for each record.
+    fn cost_estimate(&self) -> Estimate {
+        let weights = weights(self.inputs, &[self.hidden]);
+        let steps = self.passes as f64 * self.records as f64;
+        Estimate::new(60.0 * weights, steps * (120.0 * weights + 400.0), 3.0 * weights)
     }
 
     fn price(&self, _: &Privacy) -> Result<Cost, ModelError> {
@@ -182,6 +196,15 @@ impl ClassPlan {
         })
     }
 
+    fn fields(&self) -> Result<(), FieldError> {
+        field::hidden_layers("hidden", &self.hidden)?;
+        let variance = self.prior_variance.unwrap_or(1.0);
+        field::number("prior_variance", variance, field::PRIOR)?;
+        field::number("start_precision", self.start_precision, 0.0..=1e6)?;
+        field::number("floor", self.floor, 1e-6..=1e6)?;
+        self.sep.validate()
+    }
+
     fn model(&self) -> Result<Network, ModelError> {
         let sizes: Vec<usize> = std::iter::once(self.inputs).chain(self.hidden.iter().copied()).collect();
         let network = Network::new(&sizes, OutputNoise::Probit)?;
@@ -211,6 +234,16 @@ impl Planned for ClassPlan {
         };
         let noise = ("standard deviation of the noise in each natural parameter".into(), *expected_noise);
         Outline { releases: vec![release], expected: vec![noise], why: why.clone() }
+    }
+
+    fn validate(&self, facts: &Facts) -> Result<(), ModelError> {
+        same_shape("network", (self.inputs, self.sep.records), facts)?;
+        self.fields().map_err(out_of_range("network"))
+    }
+
+    fn cost_estimate(&self) -> Estimate {
+        let start = Estimate::new(0.0, 0.0, 0.0);
+        network_estimate(start, weights(self.inputs, &self.hidden), self.sep.steps, self.sep.records)
     }
 
     fn price(&self, privacy: &Privacy) -> Result<Cost, ModelError> {

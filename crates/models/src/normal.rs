@@ -2,14 +2,15 @@
 
 use reticent::budget::{Ledger, Privacy};
 use reticent::engine::conjugate::StatisticsPlan;
+use reticent::field::FieldError;
 use reticent::model::conjugate::{NormalColumn, NormalPlan, NormalPrior};
 use reticent::receipt::Receipt;
 use reticent::wall::{NoiseSource, Records, WallError};
 use serde_json::Value;
 
-use crate::conjugate::{Once, POSTERIOR, Single, only_numbers, plenty, read_plan, reading};
-use crate::model::settle;
-use crate::{Facts, Fitted, Model, ModelError, Planned, Point, Predicted, Saved, Setting, Target};
+use crate::conjugate::{Once, POSTERIOR, Single, only_numbers, parse_plan, plenty, reading};
+use crate::model::settings;
+use crate::{Estimate, Facts, Fitted, Model, ModelError, Planned, Point, Predicted, Saved, Setting, Target};
 
 pub(crate) struct NormalColumns;
 
@@ -35,18 +36,17 @@ impl Model for NormalColumns {
     fn can_be_pure(&self) -> bool {
         true
     }
-    fn plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError> {
-        let [posterior] = settle(self, facts)?;
+    fn new_plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError> {
+        let [posterior] = settings(self, facts)?;
         only_numbers(self, facts)?;
         let privacy = privacy.copied().unwrap_or_else(plenty);
         let mut plan =
             NormalPlan::new(facts.inputs(), PRIOR, facts.records, &privacy).map_err(WallError::from)?;
-        plan.reading = reading(self, posterior)?;
+        plan.reading = reading(posterior);
         Ok(Box::new(Once(plan)))
     }
-    fn read_plan(&self, facts: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
-        settle::<1>(self, facts)?;
-        read_plan::<NormalPlan>(self, facts, plan)
+    fn parse_plan(&self, _: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
+        parse_plan::<NormalPlan>(plan)
     }
     fn load(&self, saved: &Saved) -> Result<Box<dyn Fitted>, ModelError> {
         let whole = saved.restore::<Vec<NormalColumn>>(self.name())?;
@@ -58,6 +58,16 @@ impl Model for NormalColumns {
 }
 
 impl Single for NormalPlan {
+    const MODEL: &'static str = "normal";
+
+    fn fields(&self) -> Result<(), FieldError> {
+        self.validate()
+    }
+    /// A thousand draws of the mean and of the variance of each column.
+    fn posterior_estimate(&self) -> Estimate {
+        let columns = 0.5 * self.statistics.width as f64;
+        Estimate::new(2000.0 * columns, 5e7 * columns, 2060.0 * columns)
+    }
     fn statistics(&self) -> &StatisticsPlan {
         &self.statistics
     }

@@ -1,33 +1,29 @@
 //! Rates of counts.
 
 use reticent::budget::{Ledger, Privacy};
-use reticent::engine::conjugate::{Scalar, StatisticsPlan};
+use reticent::engine::conjugate::{Reading, Scalar, StatisticsPlan};
 use reticent::family::Gamma;
-use reticent::model::conjugate::PoissonPlan;
+use reticent::field::FieldError;
+use reticent::model::conjugate::{MAX_COUNT, PoissonPlan};
 use reticent::receipt::Receipt;
 use reticent::wall::{NoiseSource, Records, WallError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::conjugate::{Once, POSTERIOR, Single, only_numbers, plenty, read_plan, reading};
-use crate::model::settle;
-use crate::{Facts, Fitted, Model, ModelError, Planned, Point, Predicted, Saved, Setting, Target};
+use crate::conjugate::{Once, POSTERIOR, Single, only_numbers, parse_plan, plenty, reading};
+use crate::model::settings;
+use crate::{Estimate, Facts, Fitted, Model, ModelError, Planned, Point, Predicted, Saved, Setting, Target};
 
 pub(crate) struct PoissonCounts;
 
 const SETTINGS: [Setting; 3] = [
-    Setting {
-        name: "bound",
-        about: "the upper bound that the schema states for every column; the lower one must be 0",
-        usual: None,
-        whole: true,
-    },
-    Setting {
-        name: "prior-mean",
-        about: "the mean of the prior of each rate, which is exponential",
-        usual: Some(10.0),
-        whole: false,
-    },
+    Setting::integer(
+        "bound",
+        "the upper bound that the schema states for every column; the lower one must be 0",
+        (1, MAX_COUNT as u32),
+    ),
+    Setting::number("prior-mean", "the mean of the prior of each rate, which is exponential", (1e-6, 1e6))
+        .or(10.0),
     POSTERIOR,
 ];
 
@@ -50,19 +46,18 @@ impl Model for PoissonCounts {
     fn can_be_pure(&self) -> bool {
         true
     }
-    fn plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError> {
-        let [bound, prior_mean, posterior] = settle(self, facts)?;
+    fn new_plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError> {
+        let [bound, prior_mean, posterior] = settings(self, facts)?;
         only_numbers(self, facts)?;
         let privacy = privacy.copied().unwrap_or_else(plenty);
         let prior = Gamma { shape: 1.0, rate: 1.0 / prior_mean };
         let plan = PoissonPlan::new(facts.inputs(), bound as usize, prior, facts.records, &privacy);
         let mut plan = plan.map_err(WallError::from)?;
-        (plan.scaled, plan.reading) = (true, reading(self, posterior)?);
+        (plan.scaled, plan.reading) = (true, reading(posterior));
         Ok(Box::new(Once(plan)))
     }
-    fn read_plan(&self, facts: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
-        settle::<3>(self, facts)?;
-        read_plan::<PoissonPlan>(self, facts, plan)
+    fn parse_plan(&self, _: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
+        parse_plan::<PoissonPlan>(plan)
     }
     fn load(&self, saved: &Saved) -> Result<Box<dyn Fitted>, ModelError> {
         Ok(Box::new(saved.restore::<Rates>(self.name())?))
@@ -70,6 +65,19 @@ impl Model for PoissonCounts {
 }
 
 impl Single for PoissonPlan {
+    const MODEL: &'static str = "poisson";
+
+    fn fields(&self) -> Result<(), FieldError> {
+        // Records of tables are always scaled.
+        reticent::field::agrees("scaled", &self.scaled, &true)?;
+        self.validate()
+    }
+    /// A grid of 2048 cells, laid again up to about 20 times, with a sum over all counts for each.
+    fn posterior_estimate(&self) -> Estimate {
+        let columns = self.statistics.width as f64;
+        let each = 20.0 + if self.reading == Reading::NoiseAware { 10.0 * self.most as f64 } else { 0.0 };
+        Estimate::new(columns * 2048.0, columns * 2048.0 * 20.0 * each, columns * (2048.0 + 40.0))
+    }
     fn statistics(&self) -> &StatisticsPlan {
         &self.statistics
     }

@@ -6,6 +6,7 @@ use rand_distr::{Distribution, StandardNormal};
 use reticent::budget::{Adjacency, Cost, Ledger, Privacy};
 use reticent::engine::{Average, Block, Coordinates, Damping, Phase, SepPlan, Simulate, SiteModel, sep};
 use reticent::family::Covariance;
+use reticent::field::{self, FieldError};
 use reticent::model::linear::{Linear, LinearCavity, LinearPosterior, Response};
 use reticent::model::network::NetworkPosterior;
 use reticent::receipt::Receipt;
@@ -13,10 +14,11 @@ use reticent::wall::{Geometry, NoiseSource, Plan, Records, Sampler, Sums, Wall, 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::model::{parse, same_inputs, settle};
+use crate::model::{out_of_range, parse, same_shape, settings};
 use crate::network::ClassPlan;
 use crate::{
-    Facts, Fitted, Model, ModelError, Outline, Planned, Predicted, Release, Saved, Setting, Target, Variances,
+    Estimate, Facts, Fitted, Model, ModelError, Outline, Planned, Predicted, Release, Saved, Setting, Target,
+    Variances,
 };
 
 pub(crate) struct Probit;
@@ -26,12 +28,12 @@ const FEW: usize = 8;
 /// Steps without privacy.
 const STEPS: u64 = 20;
 
-pub(crate) const SETTINGS: [Setting; 1] = [Setting {
-    name: "prior-variance",
-    about: "the prior variance of each weight, for inputs between -1 and 1",
-    usual: Some(1.0),
-    whole: false,
-}];
+pub(crate) const SETTINGS: [Setting; 1] = [Setting::number(
+    "prior-variance",
+    "the prior variance of each weight, for inputs between -1 and 1",
+    (1e-6, 1e6),
+)
+.or(1.0)];
 
 impl Model for Probit {
     fn name(&self) -> &'static str {
@@ -49,8 +51,8 @@ impl Model for Probit {
     fn settings(&self) -> &'static [Setting] {
         &SETTINGS
     }
-    fn plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError> {
-        let [prior_variance] = settle(self, facts)?;
+    fn new_plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError> {
+        let [prior_variance] = settings(self, facts)?;
         let (inputs, records) = (facts.inputs(), facts.records);
         let sep = match privacy {
             Some(privacy) if inputs > FEW => {
@@ -65,17 +67,11 @@ impl Model for Probit {
         };
         Ok(Box::new(ProbitPlan { inputs, prior_variance, sep, records }))
     }
-    fn read_plan(&self, facts: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
-        settle::<1>(self, facts)?;
-        let (inputs, plan): (_, Box<dyn Planned>) = if plan.get("hidden").is_some() {
-            let plan: ClassPlan = parse(self.name(), plan)?;
-            (plan.inputs, Box::new(plan))
-        } else {
-            let plan: ProbitPlan = parse(self.name(), plan)?;
-            (plan.inputs, Box::new(plan))
-        };
-        same_inputs(self.name(), inputs, facts)?;
-        Ok(plan)
+    fn parse_plan(&self, _: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
+        if plan.get("hidden").is_some() {
+            return Ok(Box::new(parse::<ClassPlan>(self.name(), plan)?));
+        }
+        Ok(Box::new(parse::<ProbitPlan>(self.name(), plan)?))
     }
     fn load(&self, saved: &Saved) -> Result<Box<dyn Fitted>, ModelError> {
         if let Ok(posterior) = saved.restore::<NetworkPosterior>(self.name()) {
@@ -103,6 +99,15 @@ impl ProbitPlan {
     fn width(&self) -> usize {
         let d = self.inputs + 1;
         d + d * (d + 1) / 2
+    }
+
+    fn fields(&self) -> Result<(), FieldError> {
+        field::integer("inputs", self.inputs as u64, 1..=1 << 20)?;
+        field::number("prior_variance", self.prior_variance, field::PRIOR)?;
+        field::integer("records", self.records as u64, field::RECORDS)?;
+        let Some(sep) = &self.sep else { return Ok(()) };
+        field::agrees("sep.records", &sep.records, &self.records)?;
+        sep.validate()
     }
 
     /// What is released without privacy.
@@ -143,6 +148,21 @@ impl Planned for ProbitPlan {
         Outline { releases: vec![release], expected, why: plan.why.clone() }
     }
 
+    fn validate(&self, facts: &Facts) -> Result<(), ModelError> {
+        same_shape("probit", (self.inputs, self.records), facts)?;
+        self.fields().map_err(out_of_range("probit"))
+    }
+
+    fn cost_estimate(&self) -> Estimate {
+        let (d, width, records) = (self.inputs as f64 + 1.0, self.width() as f64, self.records as f64);
+        let steps = self.sep.as_ref().map_or(STEPS, |sep| sep.steps) as f64;
+        // The noise has a covariance of all natural parameters, which each step adds to.
+        let noise = if self.sep.is_some() { steps * width.powi(3) } else { 0.0 };
+        let post = noise + (steps + 60.0) * 30.0 * d.powi(3);
+        let start = Estimate::new(width * width + 30.0 * d * d, post, 2.0 * d * d + 3.0 * d);
+        start.releases(steps, width, records, 8.0 * d * d + 200.0)
+    }
+
     fn price(&self, privacy: &Privacy) -> Result<Cost, ModelError> {
         let Some(sep) = &self.sep else {
             return Err(ModelError::Plan { model: "probit", why: "it is for a fit without privacy".into() });
@@ -177,7 +197,8 @@ impl Planned for ProbitPlan {
                 (fit, receipt)
             }
         };
-        let posterior = LinearPosterior::new(&model, &fit).ok_or(ModelError::NoDensity)?;
+        let posterior =
+            LinearPosterior::new(&model, &fit).unwrap_or_else(|| LinearPosterior::of_prior(&model));
         Ok((Box::new(posterior), receipt))
     }
 }

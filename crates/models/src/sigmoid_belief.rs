@@ -6,15 +6,16 @@ use reticent::receipt::Receipt;
 use reticent::wall::{NoiseSource, Records, WallError};
 use serde_json::Value;
 
-use crate::model::{parse, same_inputs, settle};
+use crate::model::{out_of_range, parse, same_shape, settings};
 use crate::{
-    Facts, Fitted, Highlight, Model, ModelError, Outline, Planned, Predicted, Release, Saved, Setting, Target,
+    Estimate, Facts, Fitted, Highlight, Model, ModelError, Outline, Planned, Predicted, Release, Saved,
+    Setting, Target,
 };
 
 pub(crate) struct SigmoidBelief;
 
 const SETTINGS: [Setting; 1] =
-    [Setting { name: "units", about: "how many hidden units there are", usual: Some(50.0), whole: true }];
+    [Setting::integer("units", "the number of hidden units", (1, 100_000)).or(50.0)];
 
 /// Passes over the records of a fit without privacy.
 const PASSES: u64 = 30;
@@ -37,18 +38,16 @@ impl Model for SigmoidBelief {
     fn settings(&self) -> &'static [Setting] {
         &SETTINGS
     }
-    fn plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError> {
-        let [units] = settle(self, facts)?;
+    fn new_plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError> {
+        let [units] = settings(self, facts)?;
         let model = BeliefModel::new(facts.inputs(), units as usize, Curvature::Quadratic);
         Ok(Box::new(match privacy {
             Some(privacy) => BeliefPlan::new(&model, facts.records, privacy)?,
             None => BeliefPlan::with_noise(&model, facts.records, None, PASSES, 1.0),
         }))
     }
-    fn read_plan(&self, facts: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
-        let plan: BeliefPlan = parse(self.name(), plan)?;
-        same_inputs(self.name(), plan.model.outputs, facts)?;
-        Ok(Box::new(plan))
+    fn parse_plan(&self, _: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
+        Ok(Box::new(parse::<BeliefPlan>(self.name(), plan)?))
     }
     fn load(&self, saved: &Saved) -> Result<Box<dyn Fitted>, ModelError> {
         let posterior: BeliefPosterior = saved.restore(self.name())?;
@@ -78,6 +77,23 @@ impl Planned for BeliefPlan {
             noise_multiplier: self.noise_multiplier,
         }];
         Outline { releases, expected: Vec::new(), why: self.why.clone() }
+    }
+
+    fn validate(&self, facts: &Facts) -> Result<(), ModelError> {
+        same_shape("sigmoid-belief", (self.model.outputs, self.records), facts)?;
+        BeliefPlan::validate(self).map_err(out_of_range("sigmoid-belief"))
+    }
+
+    fn cost_estimate(&self) -> Estimate {
+        let (j, k, steps) = (self.model.outputs as f64, self.model.units as f64, self.steps as f64);
+        let records = self.batch.unwrap_or(self.records) as f64;
+        // One matrix of the units, or one for each output.
+        let matrices = if self.model.curvature == Curvature::PolyaGamma { j } else { 1.0 };
+        let width = k + 2.0 * j + 2.0 * j * k + 0.5 * matrices * k * (k + 1.0);
+        let update = 10.0 * j * k * k + matrices * 10.0 * k.powi(3) + 100.0 * width;
+        let each = self.model.sweeps as f64 * 8.0 * j * k + 3.0 * width + 60.0 * (j + k);
+        Estimate::new(14.0 * width, steps * update, 2.0 * (j * k + j + k))
+            .releases(steps, width, records, each)
     }
 
     fn price(&self, privacy: &Privacy) -> Result<Cost, ModelError> {

@@ -1,20 +1,21 @@
 //! Topics of documents.
 
 use reticent::budget::{Cost, Ledger, Privacy};
+use reticent::field;
 use reticent::model::topics::{Document, Expected, Layout, TopicModel, TopicPosterior, TopicsPlan};
 use reticent::receipt::Receipt;
 use reticent::wall::{NoiseSource, Records, WallError};
 use serde_json::Value;
 
-use crate::model::{parse, settle};
+use crate::model::{out_of_range, parse, same_shape, settings};
 use crate::{
-    Facts, Fitted, Highlight, Model, ModelError, Outline, Planned, Predicted, Release, Saved, Setting, Target,
+    Estimate, Facts, Fitted, Highlight, Model, ModelError, Outline, Planned, Predicted, Release, Saved,
+    Setting, Target,
 };
 
 pub(crate) struct Topics;
 
-const SETTINGS: [Setting; 1] =
-    [Setting { name: "topics", about: "how many topics there are", usual: Some(50.0), whole: true }];
+const SETTINGS: [Setting; 1] = [Setting::integer("topics", "the number of topics", (1, 100_000)).or(50.0)];
 
 /// Passes over the documents of a fit without privacy.
 const PASSES: u64 = 20;
@@ -37,21 +38,16 @@ impl Model for Topics {
     fn settings(&self) -> &'static [Setting] {
         &SETTINGS
     }
-    fn plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError> {
-        let [topics] = settle(self, facts)?;
+    fn new_plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError> {
+        let [topics] = settings(self, facts)?;
         let model = TopicModel::new(topics as usize, facts.inputs(), Layout::Counts);
         Ok(Box::new(match privacy {
             Some(privacy) => TopicsPlan::new(&model, facts.records, privacy)?,
             None => TopicsPlan::without_privacy(&model, facts.records, None, PASSES),
         }))
     }
-    fn read_plan(&self, facts: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
-        let plan: TopicsPlan = parse(self.name(), plan)?;
-        if plan.model.words != facts.inputs() || plan.model.layout != Layout::Counts {
-            let why = format!("it has {} words, and the schema {}", plan.model.words, facts.inputs());
-            return Err(ModelError::Plan { model: self.name(), why });
-        }
-        Ok(Box::new(plan))
+    fn parse_plan(&self, _: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
+        Ok(Box::new(parse::<TopicsPlan>(self.name(), plan)?))
     }
     fn load(&self, saved: &Saved) -> Result<Box<dyn Fitted>, ModelError> {
         let posterior: TopicPosterior = saved.restore(self.name())?;
@@ -77,6 +73,25 @@ impl Planned for TopicsPlan {
             noise_multiplier: self.noise_multiplier,
         }];
         Outline { releases, expected: Vec::new(), why: self.why.clone() }
+    }
+
+    fn validate(&self, facts: &Facts) -> Result<(), ModelError> {
+        same_shape("topics", (self.model.words, self.records), facts)?;
+        let fields = || {
+            field::agrees("model.layout", &self.model.layout, &Layout::Counts)?;
+            TopicsPlan::validate(self)
+        };
+        fields().map_err(out_of_range("topics"))
+    }
+
+    fn cost_estimate(&self) -> Estimate {
+        let (topics, words, steps) = (self.model.topics as f64, self.model.words as f64, self.steps as f64);
+        let documents = self.batch.unwrap_or(self.records) as f64;
+        let width = topics * words;
+        // Words that differ in a document, each with all topics in every sweep of its inference.
+        let distinct = words.min(self.mean_length.unwrap_or(100.0).max(10.0));
+        let each = 4.0 * words + distinct * topics * 60.0;
+        Estimate::new(12.0 * width, steps * width * 100.0, width).releases(steps, width, documents, each)
     }
 
     fn price(&self, privacy: &Privacy) -> Result<Cost, ModelError> {

@@ -47,8 +47,8 @@ fn planned(model: &dyn Model, privacy: &Privacy) -> Option<(Facts, Value)> {
         columns.iter().flat_map(|columns| model.targets().iter().map(move |target| (columns, *target)));
     kinds.into_iter().find_map(|(columns, target)| {
         let mut facts = Facts::new(columns.to_vec(), target, RECORDS);
-        for setting in model.settings().iter().filter(|setting| setting.usual.is_none()) {
-            facts.settings.insert(setting.name.into(), if setting.whole { 2.0 } else { 0.2 });
+        for setting in model.settings().iter().filter(|setting| setting.default.is_none()) {
+            facts.settings.insert(setting.name.into(), if setting.integer { 2.0 } else { 0.2 });
         }
         let plan = model.plan(&facts, Some(privacy)).ok()?.to_json();
         Some((facts, plan))

@@ -78,6 +78,7 @@ pub mod budget;
 pub mod engine;
 mod error;
 pub mod family;
+pub mod field;
 pub mod grid;
 pub mod matrix;
 pub mod model;

@@ -9,11 +9,11 @@ use reticent_models::{Score, model};
 use reticent_tables::Source;
 use serde_json::Value;
 
-use crate::event::Neighbours;
 use crate::opened::Opened;
 use crate::output::{Failure, make_folder, rounded_down, rounded_up, table, write};
 use crate::progress::Progress;
-use crate::{bounds, fit, predict, report};
+use crate::request::Options;
+use crate::{fit, predict, report};
 
 /// A private table, fitted at several budgets, from schema to report.
 #[derive(clap::Args)]
@@ -77,14 +77,12 @@ fn fitted(folder: &Path, name: &str, epsilon: Option<f64>) -> Result<Opened, Fai
         ledger: None,
         data_set: None,
         plan: None,
-        adjacency: Neighbours::Replace,
+        options: Options::default(),
         records: None,
         no_privacy: epsilon.is_none(),
         test: Some(folder.join("test.csv")),
         assume_public_moments: false,
-        set: Vec::new(),
         posterior: None,
-        bounds_share: bounds::SHARE,
         resume: false,
         json: false,
         quiet: true,

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use reticent::budget::Privacy;
 use reticent::family::Covariance;
 use reticent::model::mixture::{Mixture, MixturePlan, NoiseVariance, StartPlan, Weights};
+use reticent_models::{Facts, Limits, Target, model};
 use serde::Deserialize;
 
 use super::{Args, HINT};
@@ -68,23 +68,26 @@ pub(super) fn run(args: &Args) -> Result<String, Failure> {
             return Err(Failure::usage(message, "see --help for an example"));
         }
     }
-    let privacy = Privacy::new(args.epsilon, args.delta, args.adjacency.adjacency())?;
+    let privacy = args.options.privacy(model("mixture")?, args.epsilon, args.delta)?;
     privacy.check(args.records, privacy.adjacency())?;
-    if args.delta == 0.0 {
-        let hint = "delta is a small probability, well below 1/N, such as 1e-5";
-        return Err(Failure::usage("Gaussian noise needs a delta above 0", hint));
+    let mut facts = Facts::new(vec![dimension], Target::Nothing, args.records);
+    facts.settings.insert("components".to_owned(), components as f64);
+    let limits = if args.options.allow_large { Limits::none() } else { Limits::default() };
+    if let Some(least) = model("mixture")?.least_estimate(&facts) {
+        least.check(&limits)?;
     }
     let means = vec![vec![0.0; dimension]; components];
     let noise = NoiseVariance::Known(noise_sd * noise_sd);
-    let model = Mixture::new(&means, prior_variance, Covariance::Full, noise, Weights::Uniform)
+    let mixture = Mixture::new(&means, prior_variance, Covariance::Full, noise, Weights::Uniform)
         .map_err(|error| Failure::from_error(&error, HINT))?;
     let plan = match &args.mixture.public_start {
-        None => MixturePlan::new(&model, args.records, &privacy)?,
+        None => MixturePlan::new(&mixture, args.records, &privacy)?,
         Some(file) => {
             let PublicStart { means, sd } = read(file)?;
-            MixturePlan::from_points(&model, args.records, &privacy, means, sd)?
+            MixturePlan::from_points(&mixture, args.records, &privacy, means, sd)?
         }
     };
+    plan.validate().map_err(|error| Failure::from_error(&error, HINT))?;
     if args.json { Ok(json(&plan)) } else { describe(&plan, noise_sd, prior_variance) }
 }
 

@@ -5,14 +5,14 @@ mod mixture;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use reticent::budget::{Privacy, PrivacyError};
+use reticent::budget::Privacy;
 use reticent::model::mixture::FitError;
-use reticent_models::{Facts, Planned, Release, model};
+use reticent_models::{Estimate, Facts, Model, Planned, Release, Setting, model};
 
-use crate::bounds::{self, Purchase};
-use crate::event::Neighbours;
+use crate::bounds::Purchase;
+use crate::data;
 use crate::output::{Failure, json, rounded_up, table};
-use crate::{data, fit};
+use crate::request::{self, Accepted, Options};
 
 /// What a private fit would release, cost and achieve, before any record is read.
 #[derive(clap::Args)]
@@ -43,15 +43,8 @@ pub(crate) struct Args {
     /// The delta that may be spent.
     #[arg(long, allow_negative_numbers = true)]
     delta: f64,
-    /// Which data sets are neighbours.
-    #[arg(long, value_enum, default_value = "replace")]
-    adjacency: Neighbours,
-    /// A setting of the model, such as components=3.
-    #[arg(long, value_name = "NAME=NUMBER")]
-    set: Vec<String>,
-    /// The share of the budget for bounds that the schema leaves private.
-    #[arg(long, value_name = "SHARE", default_value_t = bounds::SHARE, allow_negative_numbers = true)]
-    bounds_share: f64,
+    #[command(flatten)]
+    options: Options,
     /// Print the plan as JSON, to be edited and run.
     #[arg(long)]
     json: bool,
@@ -76,24 +69,18 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
         return Err(Failure::usage("--records must be at least 1", "see --help for an example"));
     }
     let schema = data::schema(file)?;
-    let mut facts = data::facts(&schema, args.records);
-    facts.settings = fit::settings(&args.set)?;
-    let privacy = Privacy::new(args.epsilon, args.delta, args.adjacency.adjacency())?;
-    privacy.check(args.records, privacy.adjacency())?;
-    if args.delta == 0.0 {
-        let hint = "delta is a small probability, well below 1/N, such as 1e-5";
-        return Err(Failure::usage("Gaussian noise needs a delta above 0", hint));
-    }
-    let purchase = Purchase::new(&schema, args.records, Some(&privacy), args.bounds_share)?;
-    let planned = match &purchase {
-        Some(purchase) => purchase.plan_fit(model, &facts, &privacy, args.bounds_share)?,
-        None => model.plan(&facts, Some(&privacy))?,
-    };
+    request::needs_bounds(file, &schema, model)?;
+    let privacy = args.options.privacy(model, args.epsilon, args.delta)?;
+    let mut facts = args.options.facts(model, &schema, args.options.settings()?)?;
+    facts.records = args.records;
+    let accepted = request::accept(&args.options, model, &schema, &facts, Some(&privacy), None)?;
+    let Accepted { planned, purchase } = accepted;
     if args.json {
-        return Ok(json(&fit::plan_file(model, &facts, planned.as_ref())));
+        return Ok(json(&request::plan_file(model, &facts, planned.as_ref())));
     }
     let of = format!("A private {} model: {} records, {} inputs", model.name(), args.records, facts.inputs());
-    describe(&of, &facts, planned.as_ref(), &privacy, purchase.as_ref())
+    let settings = settings(model, &facts);
+    Ok(describe(&of, &facts, planned.as_ref(), &privacy, purchase.as_ref())? + &settings)
 }
 
 fn describe(
@@ -140,11 +127,12 @@ fn describe(
     for (name, value) in &outline.expected {
         rows.push(vec![String::new(), name.clone(), format!("{value:.4}")]);
     }
-    let (seconds, megabytes) = effort(facts, &outline.releases);
-    rows.push(vec![String::new(), "time on one core, roughly".into(), format!("{seconds:.1} s")]);
-    rows.push(vec![String::new(), "memory, roughly".into(), format!("{megabytes:.0} MB")]);
-    let journal = journal_megabytes(&outline.releases);
-    rows.push(vec![String::new(), "journal beside --out, while it runs".into(), format!("{journal:.1} MB")]);
+    let estimate = with_records(planned.cost_estimate(), facts);
+    let mut row = |what: &str, value: String| rows.push(vec![String::new(), what.into(), value]);
+    row("time on one core, at most about", format!("{:.1} s", estimate.seconds()));
+    row("memory, at most about", format!("{:.0} MB", 1e-6 * estimate.memory));
+    row("model file, about", format!("{:.3} MB", 1e-6 * estimate.file_bytes));
+    row("journal beside --out, while it runs", format!("{:.1} MB", journal_megabytes(&outline.releases)));
     text.push_str(&table(&rows));
     text.push_str("\nWhy\n");
     for reason in &outline.why {
@@ -153,14 +141,25 @@ fn describe(
     Ok(text)
 }
 
-/// Seconds and megabytes, roughly: some nanoseconds for each number of a contribution, and 8 bytes for each of a record that is
-/// kept, with room to grow.
-fn effort(facts: &Facts, releases: &[Release]) -> (f64, f64) {
-    const NANOSECONDS: f64 = 10.0;
-    let numbers: f64 = releases.iter().map(|release| release.times as f64 * release.width as f64).sum();
-    let seconds = numbers * facts.records as f64 * NANOSECONDS * 1e-9;
+/// With the records that are kept in memory.
+fn with_records(estimate: Estimate, facts: &Facts) -> Estimate {
     let kept = (facts.width() as f64 * facts.records as f64).min(data::KEPT as f64);
-    (seconds, 20.0 + 16e-6 * kept)
+    Estimate { memory: estimate.memory + 16.0 * kept, ..estimate }
+}
+
+/// The settings of a model with their values and ranges.
+fn settings(model: &dyn Model, facts: &Facts) -> String {
+    if model.settings().is_empty() {
+        return String::new();
+    }
+    let row = |setting: &Setting| {
+        let value = facts.settings.get(setting.name).copied().or(setting.default);
+        let value = value.map_or_else(String::new, |value| value.to_string());
+        let (name, range) = (setting.name.to_owned(), setting.range().to_string());
+        vec![String::new(), name, value, range, setting.about.to_owned()]
+    };
+    let rows: Vec<_> = model.settings().iter().map(row).collect();
+    format!("\nSettings, by --set NAME=NUMBER\n{}", table(&rows))
 }
 
 /// What a fit keeps on the disk so that it can be resumed: 8 bytes for each number that is released.
@@ -173,11 +172,5 @@ pub(crate) const HINT: &str = "see --help for what each option means";
 impl From<FitError> for Failure {
     fn from(error: FitError) -> Self {
         Self::from_error(&error, HINT)
-    }
-}
-
-impl From<PrivacyError> for Failure {
-    fn from(error: PrivacyError) -> Self {
-        Self::from_error(&error, "epsilon is positive, and delta a small probability such as 1e-5")
     }
 }

@@ -294,7 +294,7 @@ fn an_absurd_plan_is_refused() {
         let before = std::mem::replace(place, number.into());
         assert!(before.is_number(), "{name}");
         std::fs::write(&edited, plan.to_string()).unwrap();
-        failed(&fit, "positive numbers");
+        failed(&fit, &format!("features.{name} must be a number from"));
         plan["plan"]["refinement"]["features"][name] = before;
     }
 }

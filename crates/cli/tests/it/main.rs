@@ -13,6 +13,7 @@ mod plan;
 mod real;
 mod report;
 mod reproduce;
+mod settings;
 mod uci;
 
 use std::process::{Command, Output, Stdio};

@@ -213,6 +213,7 @@ impl DpSgdPlan {
         privacy: &Privacy,
         ledger: Box<dyn Ledger>,
     ) -> Result<(NetworkPosterior, Receipt), BaselineError> {
+        self.validate().map_err(|error| WallError::from(PlanError::from(error)))?;
         let shape = Perceptron::new(inputs, &self.settings.hidden)?;
         let (releases, gradients, residuals) = self.releases(shape.weights())?;
         let wall = Wall::new(records, source, releases, privacy, ledger)?;

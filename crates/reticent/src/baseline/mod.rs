@@ -21,6 +21,7 @@ mod dpvi;
 mod gaussian_naive_bayes;
 mod objective_perturbation;
 mod perceptron;
+mod validate;
 mod variational;
 
 pub use dp_sgd::{DpSgd, DpSgdPlan, Optimiser};

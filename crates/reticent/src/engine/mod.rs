@@ -21,6 +21,7 @@ mod noise;
 mod plan;
 mod sep;
 pub mod tempered;
+mod validate;
 pub mod vb;
 
 pub use ep::{Ep, adf, adf_pass, ep};

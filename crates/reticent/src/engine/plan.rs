@@ -196,6 +196,7 @@ impl SepPlan {
         privacy: &Privacy,
         ledger: Box<dyn Ledger>,
     ) -> Result<(Fit, Receipt), WallError> {
+        self.validate().map_err(PlanError::from)?;
         let (plan, sums) = self.releases(model.width())?;
         let mut wall = Wall::new(records, source, plan, privacy, ledger)?;
         let phase = Phase {

@@ -63,28 +63,46 @@ impl NoisyCounts<'_> {
     /// Draws of the true counts, one after each sweep, from a chain that leaves their posterior invariant; the sweeps before them
     /// are left out.
     pub fn sample(&self, before: usize, draws: usize, rng: &mut impl Rng) -> Vec<Vec<f64>> {
-        let mut counts = self.nearest(true);
+        let mut found = Vec::with_capacity(draws);
+        self.each_sample(before, draws, rng, |counts, _| found.push(counts.to_vec()));
+        found
+    }
+
+    /// The same, one after the other: so that they need not be kept.
+    pub fn each_sample<R: Rng>(
+        &self,
+        before: usize,
+        draws: usize,
+        rng: &mut R,
+        mut each: impl FnMut(&[f64], &mut R),
+    ) {
         if self.law == Law::None {
-            return vec![self.noisy.to_vec(); draws];
+            return (0..draws).for_each(|_| each(self.noisy, rng));
         }
-        (0..before + draws)
-            .filter_map(|sweep| {
-                self.sweep(&mut counts, rng);
-                (sweep >= before).then(|| counts.clone())
-            })
-            .collect()
+        let mut counts = self.nearest(true);
+        let all = self.concentration.iter().sum();
+        for sweep in 0..before + draws {
+            self.sweep(&mut counts, all, rng);
+            if sweep >= before {
+                each(&counts, rng);
+            }
+        }
     }
 
     /// One Gibbs sweep: each category trades with another, and changes by itself if the total is not public.
-    fn sweep(&self, counts: &mut [f64], rng: &mut impl Rng) {
+    fn sweep(&self, counts: &mut [f64], all: f64, rng: &mut impl Rng) {
         let categories = counts.len();
+        // Kept up to date, since adding all counts for each would be quadratic; anew in each sweep, so that rounding does not add up.
+        let mut total: f64 = counts.iter().sum();
         for k in 0..categories {
             if categories > 1 {
                 let other = (k + rng.random_range(1..categories)) % categories;
                 self.trade(counts, k, other, rng);
             }
             if !matches!(self.total, Total::Known(_)) {
-                self.change(counts, k, rng);
+                let before = counts[k];
+                counts[k] = self.change(before, k, (total - before, all), rng);
+                total += counts[k] - before;
             }
         }
     }
@@ -103,10 +121,8 @@ impl NoisyCounts<'_> {
         counts[other] = both - counts[k];
     }
 
-    /// Resamples one count with all others fixed, and so the total.
-    fn change(&self, counts: &mut [f64], k: usize, rng: &mut impl Rng) {
-        let others: f64 = counts.iter().sum::<f64>() - counts[k];
-        let all: f64 = self.concentration.iter().sum();
+    /// Another count of a category, given the sum of all others and that of all concentrations; and so another total.
+    fn change(&self, count: f64, k: usize, (others, all): (f64, f64), rng: &mut impl Rng) -> f64 {
         let log_weight = |x: f64| {
             let n = x.floor();
             let total = others + n;
@@ -116,8 +132,8 @@ impl NoisyCounts<'_> {
             };
             self.log_cell(k, n) + libm::lgamma(total + 1.0) - libm::lgamma(all + total) + told
         };
-        let most = self.noisy[k].max(0.0) + 60.0 * self.law.sd() + counts[k] + 10.0;
-        counts[k] = self.next(counts[k], most, log_weight, rng);
+        let most = self.noisy[k].max(0.0) + 60.0 * self.law.sd() + count + 10.0;
+        self.next(count, most, log_weight, rng)
     }
 
     /// A slice step of a whole number between 0 and `most`: a step function of a number that is rounded down.

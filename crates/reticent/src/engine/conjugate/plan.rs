@@ -3,6 +3,7 @@
 use super::Law;
 use crate::budget::{Adjacency, Ledger, Privacy};
 use crate::engine::exact_delta;
+use crate::field::{self, FieldError};
 use crate::receipt::Receipt;
 use crate::wall::{
     Geometry, NoiseSource, Plan, PlanError, Query, Records, Released, Sampler, Sums, Wall, WallError,
@@ -119,6 +120,33 @@ impl StatisticsPlan {
         let mut plan = Self::new(self.what, self.records, self.width, self.sensitivity, &pure)?;
         plan.why[0] = format!("Laplace noise of deviation {:.4}, at the caller's wish", plan.expected_noise);
         Ok(plan)
+    }
+
+    /// Whether every field is in its range, and what is released is what a model of so many statistics releases.
+    ///
+    /// # Errors
+    /// [`FieldError`].
+    pub fn validate(&self, what: &str, width: usize, sensitivity: Sensitivity) -> Result<(), FieldError> {
+        field::agrees("statistics.what", &self.what.as_str(), &what)?;
+        field::integer("statistics.records", self.records as u64, field::RECORDS)?;
+        field::agrees("statistics.width", &self.width, &width)?;
+        field::agrees("statistics.sensitivity", &self.sensitivity, &sensitivity)?;
+        field::number("statistics.noise_multiplier", self.noise_multiplier, field::NOISE_MULTIPLIER)?;
+        field::number("statistics.expected_noise", self.expected_noise, 0.0..=1e30)?;
+        field::reasons(&self.why)
+    }
+
+    /// The standard deviation of the noise in each statistic, from the other fields.
+    #[must_use]
+    pub fn noise_sd(&self) -> f64 {
+        let Sensitivity { l1, l2, non_negative } = self.sensitivity;
+        let replaced = self.adjacency == Adjacency::ReplaceOne;
+        let by = |replaced_by: f64| self.noise_multiplier * if replaced { replaced_by } else { 1.0 };
+        match (self.laplace, non_negative) {
+            (true, _) => 2f64.sqrt() * by(2.0) * l1,
+            (false, true) => by(2f64.sqrt()) * l2,
+            (false, false) => by(2.0) * l2,
+        }
     }
 
     /// The wall's plan.

@@ -24,7 +24,13 @@ impl Scalar {
     pub fn new((mut low, mut high): (f64, f64), log_density: impl Fn(f64) -> f64) -> Self {
         loop {
             let width = (high - low) / CELLS as f64;
-            let logs: Vec<f64> = (0..CELLS).map(|k| log_density(low + width * (k as f64 + 0.5))).collect();
+            let log = |k: usize| log_density(low + width * (k as f64 + 0.5));
+            let mut logs: Vec<f64> = (0..CELLS).map(log).collect();
+            // What is not a number is no density; if there is none at all, nothing is known.
+            logs.iter_mut().filter(|log| !log.is_finite()).for_each(|log| *log = f64::NEG_INFINITY);
+            if !logs.iter().any(|log| log.is_finite()) {
+                logs.fill(0.0);
+            }
             let top = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             let some = |log: &f64| *log > top - NOTHING;
             let first = logs.iter().position(some).unwrap_or(0).saturating_sub(1);

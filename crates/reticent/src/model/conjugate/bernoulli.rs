@@ -4,6 +4,7 @@ use super::needs_the_number_of_records;
 use crate::budget::{Ledger, Privacy};
 use crate::engine::conjugate::{Law, Reading, Sensitivity, StatisticsPlan};
 use crate::family::{Beta, bisect};
+use crate::field::{self, FieldError};
 use crate::receipt::Receipt;
 use crate::wall::{NoiseSource, PlanError, Query, Records, WallError};
 use rand::{Rng, RngExt};
@@ -25,18 +26,34 @@ pub struct BernoulliPlan {
     pub reading: Reading,
 }
 
+const WHAT: &str = "counts of positive values";
+
+fn sensitivity(columns: usize) -> Sensitivity {
+    let d = columns as f64;
+    Sensitivity { l1: 0.5 * d, l2: 0.5 * d.sqrt(), non_negative: false }
+}
+
 impl BernoulliPlan {
     /// For so many columns.
     ///
     /// # Errors
     /// Add/remove adjacency, and what the accountant refuses.
     pub fn new(columns: usize, prior: Beta, records: usize, privacy: &Privacy) -> Result<Self, PlanError> {
-        let what = "counts of positive values";
-        needs_the_number_of_records(what, privacy)?;
-        let d = columns as f64;
-        let sensitivity = Sensitivity { l1: 0.5 * d, l2: 0.5 * d.sqrt(), non_negative: false };
-        let statistics = StatisticsPlan::new(what, records, columns, sensitivity, privacy)?;
+        needs_the_number_of_records(WHAT, privacy)?;
+        let statistics = StatisticsPlan::new(WHAT, records, columns, sensitivity(columns), privacy)?;
         Ok(Self { prior, statistics, reading: Reading::NoiseAware })
+    }
+
+    /// Whether every field is in its range, and agrees with the others.
+    ///
+    /// # Errors
+    /// [`FieldError`].
+    pub fn validate(&self) -> Result<(), FieldError> {
+        field::number("prior.a", self.prior.a, field::PRIOR)?;
+        field::number("prior.b", self.prior.b, field::PRIOR)?;
+        field::replace_one(self.statistics.adjacency)?;
+        let columns = self.statistics.width;
+        self.statistics.validate(WHAT, columns, sensitivity(columns))
     }
 
     pub(super) fn query(&self) -> impl Query {
@@ -54,6 +71,7 @@ impl BernoulliPlan {
         privacy: Option<&Privacy>,
         ledger: Box<dyn Ledger>,
     ) -> Result<(Vec<Rate>, Receipt), WallError> {
+        self.validate().map_err(PlanError::from)?;
         let (released, law, receipt) =
             self.statistics.release(&self.query(), records, source, privacy, ledger)?;
         let records = self.statistics.records as f64;

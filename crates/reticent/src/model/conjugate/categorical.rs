@@ -1,9 +1,12 @@
 //! Shares of categories.
 
+use super::validate_columns;
 use crate::budget::{Adjacency, Ledger, Privacy};
 use crate::engine::conjugate::{
     Cells, Law, NoisyCounts, Reading, Sensitivity, StatisticsPlan, Total, dirichlet, one_hot_level,
 };
+use crate::field::{self, FieldError};
+use crate::model::normal::quantile;
 use crate::receipt::Receipt;
 use crate::wall::{NoiseSource, PlanError, Query, Records, WallError};
 use rand::SeedableRng;
@@ -33,6 +36,15 @@ const BEFORE: usize = 300;
 /// Draws behind a posterior.
 const DRAWS: usize = 1000;
 
+const WHAT: &str = "counts of levels";
+
+/// How many counts there are, and what one record can do to them.
+fn shape(columns: &[usize]) -> (usize, Sensitivity) {
+    let d = columns.len() as f64;
+    let width = columns.iter().map(|&inputs| levels(inputs)).sum();
+    (width, Sensitivity { l1: d, l2: d.sqrt(), non_negative: true })
+}
+
 impl CategoricalPlan {
     /// For these columns.
     ///
@@ -44,11 +56,20 @@ impl CategoricalPlan {
         records: usize,
         privacy: &Privacy,
     ) -> Result<Self, PlanError> {
-        let d = columns.len() as f64;
-        let sensitivity = Sensitivity { l1: d, l2: d.sqrt(), non_negative: true };
-        let width = columns.iter().map(|&inputs| levels(inputs)).sum();
-        let statistics = StatisticsPlan::new("counts of levels", records, width, sensitivity, privacy)?;
+        let (width, sensitivity) = shape(&columns);
+        let statistics = StatisticsPlan::new(WHAT, records, width, sensitivity, privacy)?;
         Ok(Self { columns, concentration, statistics, reading: Reading::NoiseAware })
+    }
+
+    /// Whether every field is in its range, and agrees with the others.
+    ///
+    /// # Errors
+    /// [`FieldError`].
+    pub fn validate(&self) -> Result<(), FieldError> {
+        validate_columns(&self.columns)?;
+        field::number("concentration", self.concentration, field::PRIOR)?;
+        let (width, sensitivity) = shape(&self.columns);
+        self.statistics.validate(WHAT, width, sensitivity)
     }
 
     /// Runs it; without privacy if none is asked for. Records begin with the columns; what comes after them is not looked at.
@@ -62,6 +83,7 @@ impl CategoricalPlan {
         privacy: Option<&Privacy>,
         ledger: Box<dyn Ledger>,
     ) -> Result<(Vec<Shares>, Receipt), WallError> {
+        self.validate().map_err(PlanError::from)?;
         let (released, law, receipt) =
             self.statistics.release(&self.query(), records, source, privacy, ledger)?;
         Ok((self.posterior(&released.values, law), receipt))
@@ -136,8 +158,12 @@ fn level(column: &[f64]) -> Option<usize> {
     }
 }
 
-/// The posterior of the shares of a column's levels.
+/// The probabilities that quantiles are kept at. Between them shares are taken to be normal.
+const KNOTS: [f64; 11] = [0.005, 0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975, 0.995];
+
+/// The posterior of the shares of a column's levels. Its size does not depend on the number of draws behind it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Stored")]
 pub struct Shares {
     /// The mean of each share.
     pub mean: Vec<f64>,
@@ -147,8 +173,42 @@ pub struct Shares {
     pub variance: Vec<f64>,
     /// Whether the two levels are the sign of one input.
     sign: bool,
-    /// Draws, level by level, in order of size within each.
+    /// The quantiles of each level at [`KNOTS`], level by level.
+    quantiles: Vec<f64>,
+}
+
+/// As it may be in a file: the first ones had all draws, in order of size for each level, instead of quantiles.
+#[derive(Deserialize)]
+struct Stored {
+    mean: Vec<f64>,
+    records_variance: Vec<f64>,
+    variance: Vec<f64>,
+    sign: bool,
+    #[serde(default)]
+    quantiles: Vec<f64>,
+    #[serde(default)]
     sorted: Vec<Vec<f64>>,
+}
+
+impl From<Stored> for Shares {
+    fn from(stored: Stored) -> Self {
+        let Stored { mean, records_variance, variance, sign, mut quantiles, sorted } = stored;
+        if quantiles.is_empty() {
+            quantiles = sorted.iter().flat_map(|draws| KNOTS.map(|p| empirical(draws, p))).collect();
+        }
+        Self { mean, records_variance, variance, sign, quantiles }
+    }
+}
+
+/// The value that is not exceeded with this probability, among draws in order of size.
+fn empirical(draws: &[f64], probability: f64) -> f64 {
+    let at = (probability * draws.len() as f64 - 0.5).max(0.0);
+    let low = (at as usize).min(draws.len().saturating_sub(1));
+    match (draws.get(low), draws.get(low + 1)) {
+        (Some(a), Some(b)) => a + (b - a) * (at - low as f64),
+        (Some(a), None) => *a,
+        _ => f64::NAN,
+    }
 }
 
 impl Shares {
@@ -156,30 +216,39 @@ impl Shares {
     #[must_use]
     pub fn new(counts: &NoisyCounts<'_>, reading: Reading, seed: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let draws = match reading {
-            Reading::NoiseAware => counts.sample(BEFORE, DRAWS, &mut rng),
-            Reading::Naive => vec![counts.nearest(false); DRAWS],
-        };
         let levels = counts.noisy.len();
         let mut moments = vec![[0.0; 3]; levels];
-        let mut sorted = vec![Vec::with_capacity(DRAWS); levels];
-        for n in &draws {
+        let mut drawn = vec![0.0; levels * DRAWS];
+        let mut column = 0;
+        let each = |n: &[f64], rng: &mut ChaCha8Rng| {
             let total: f64 = n.iter().zip(counts.concentration).map(|(n, a)| n + a).sum();
             for (moments, (n, a)) in moments.iter_mut().zip(n.iter().zip(counts.concentration)) {
                 let mean = (n + a) / total;
                 let add = [mean, mean * (1.0 - mean) / (total + 1.0), mean * mean];
-                moments.iter_mut().zip(add).for_each(|(sum, x)| *sum += x / draws.len() as f64);
+                moments.iter_mut().zip(add).for_each(|(sum, x)| *sum += x / DRAWS as f64);
             }
-            let shares = dirichlet(n.iter().zip(counts.concentration).map(|(n, a)| n + a), &mut rng);
-            sorted.iter_mut().zip(shares).for_each(|(sorted, share)| sorted.push(share));
+            let shares = dirichlet(n.iter().zip(counts.concentration).map(|(n, a)| n + a), rng);
+            drawn.chunks_exact_mut(DRAWS).zip(shares).for_each(|(drawn, share)| drawn[column] = share);
+            column += 1;
+        };
+        match reading {
+            Reading::NoiseAware => counts.each_sample(BEFORE, DRAWS, &mut rng, each),
+            Reading::Naive => {
+                let nearest = counts.nearest(false);
+                let mut each = each;
+                (0..DRAWS).for_each(|_| each(&nearest, &mut rng));
+            }
         }
-        sorted.iter_mut().for_each(|draws| draws.sort_by(f64::total_cmp));
+        drawn.chunks_exact_mut(DRAWS).for_each(|draws| draws.sort_by(f64::total_cmp));
         Self {
             mean: moments.iter().map(|m| m[0]).collect(),
             records_variance: moments.iter().map(|m| m[1]).collect(),
             variance: moments.iter().map(|m| m[1] + (m[2] - m[0] * m[0]).max(0.0)).collect(),
             sign: false,
-            sorted,
+            quantiles: drawn
+                .chunks_exact(DRAWS)
+                .flat_map(|draws| KNOTS.map(|p| empirical(draws, p)))
+                .collect(),
         }
     }
 
@@ -193,9 +262,10 @@ impl Shares {
     #[must_use]
     pub fn is_whole(&self) -> bool {
         let levels = self.mean.len();
-        let lengths = [self.records_variance.len(), self.variance.len(), self.sorted.len()];
+        let lengths = [self.records_variance.len(), self.variance.len()];
         lengths.iter().all(|&length| length == levels)
-            && self.sorted.iter().all(|draws| draws.len() >= 2)
+            && self.quantiles.len() == levels * KNOTS.len()
+            && self.quantiles.iter().all(|x| x.is_finite())
             && (levels == 2 || !self.sign)
     }
 
@@ -205,13 +275,18 @@ impl Shares {
         if self.sign { 1 } else { self.mean.len() }
     }
 
-    /// The share of a level that is not exceeded with this probability, among the draws.
+    /// The share of a level that is not exceeded with this probability, as far as the draws show: exact for them at a few usual
+    /// probabilities, and as of a normal share between these and beyond.
     #[must_use]
     pub fn quantile(&self, level: usize, probability: f64) -> f64 {
-        let draws = &self.sorted[level];
-        let at = probability * draws.len() as f64 - 0.5;
-        let below = at.floor().clamp(0.0, draws.len() as f64 - 2.0);
-        let (low, high) = (draws[below as usize], draws[below as usize + 1]);
-        (low + (high - low) * (at - below)).clamp(0.0, 1.0)
+        if !(probability > 0.0 && probability < 1.0) {
+            return if probability >= 1.0 { 1.0 } else { 0.0 };
+        }
+        let quantiles = &self.quantiles[level * KNOTS.len()..][..KNOTS.len()];
+        let above = KNOTS.iter().position(|knot| *knot >= probability).unwrap_or(KNOTS.len());
+        let above = above.clamp(1, KNOTS.len() - 1);
+        let (low, high) = (quantile(KNOTS[above - 1]), quantile(KNOTS[above]));
+        let along = (quantile(probability) - low) / (high - low);
+        (quantiles[above - 1] + (quantiles[above] - quantiles[above - 1]) * along).clamp(0.0, 1.0)
     }
 }

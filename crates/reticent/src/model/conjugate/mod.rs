@@ -28,12 +28,19 @@ pub use bernoulli::{BernoulliPlan, Rate};
 pub use categorical::{CategoricalPlan, Shares};
 pub use mean::MeanPlan;
 pub use multivariate::{MultivariatePlan, MultivariatePosterior, WishartPrior};
-pub use naive_bayes::{NaiveBayesPlan, NaiveBayesPosterior};
+pub use naive_bayes::{MAX_BINS, NaiveBayesPlan, NaiveBayesPosterior};
 pub use normal::{NormalColumn, NormalPlan, NormalPrior};
-pub use poisson::PoissonPlan;
+pub use poisson::{MAX_COUNT, PoissonPlan};
 
 use crate::budget::{Adjacency, Privacy};
+use crate::field::{self, FieldError};
 use crate::wall::PlanError;
+
+/// Columns of at least one input each, and no more of both than memory holds.
+fn validate_columns(columns: &[usize]) -> Result<(), FieldError> {
+    field::integer("the number of columns", columns.len() as u64, 1..=1 << 24)?;
+    columns.iter().try_for_each(|&inputs| field::integer("inputs of a column", inputs as u64, 1..=1 << 24))
+}
 
 /// Sums of centred statistics mean nothing without the number of records.
 fn needs_the_number_of_records(what: &str, privacy: &Privacy) -> Result<(), PlanError> {

@@ -1,9 +1,11 @@
 //! Naive Bayes: columns that are independent given the class.
 
+use super::validate_columns;
 use crate::budget::{Ledger, Privacy};
 use crate::engine::conjugate::{
     Cells, Law, NoisyCounts, Reading, Sensitivity, StatisticsPlan, Total, dirichlet, one_hot_level,
 };
+use crate::field::{self, FieldError};
 use crate::receipt::Receipt;
 use crate::wall::{NoiseSource, PlanError, Query, Records, WallError};
 use rand::rngs::ChaCha8Rng;
@@ -34,6 +36,17 @@ const CLASSES: usize = 2;
 /// Sweeps before the first draw, draws, and sweeps for each.
 const CHAIN: (usize, usize, usize) = (200, 32, 10);
 
+const WHAT: &str = "counts of levels and classes";
+/// More levels of a number than these are all but empty: each has noise of its own.
+pub const MAX_BINS: u64 = 10_000;
+
+/// How many counts there are, and what one record can do to them.
+fn shape(columns: &[usize], bins: usize) -> (usize, Sensitivity) {
+    let d = columns.len() as f64;
+    let width = columns.iter().map(|&inputs| levels(inputs, bins) * CLASSES).sum();
+    (width, Sensitivity { l1: d, l2: d.sqrt(), non_negative: true })
+}
+
 impl NaiveBayesPlan {
     /// For these columns.
     ///
@@ -46,12 +59,21 @@ impl NaiveBayesPlan {
         records: usize,
         privacy: &Privacy,
     ) -> Result<Self, PlanError> {
-        let d = columns.len() as f64;
-        let sensitivity = Sensitivity { l1: d, l2: d.sqrt(), non_negative: true };
-        let width = columns.iter().map(|&inputs| levels(inputs, bins) * CLASSES).sum();
-        let what = "counts of levels and classes";
-        let statistics = StatisticsPlan::new(what, records, width, sensitivity, privacy)?;
+        let (width, sensitivity) = shape(&columns, bins);
+        let statistics = StatisticsPlan::new(WHAT, records, width, sensitivity, privacy)?;
         Ok(Self { columns, bins, concentration, statistics, reading: Reading::NoiseAware })
+    }
+
+    /// Whether every field is in its range, and agrees with the others.
+    ///
+    /// # Errors
+    /// [`FieldError`].
+    pub fn validate(&self) -> Result<(), FieldError> {
+        validate_columns(&self.columns)?;
+        field::integer("bins", self.bins as u64, 1..=MAX_BINS)?;
+        field::number("concentration", self.concentration, field::PRIOR)?;
+        let (width, sensitivity) = shape(&self.columns, self.bins);
+        self.statistics.validate(WHAT, width, sensitivity)
     }
 
     /// Runs it; without privacy if none is asked for.
@@ -65,6 +87,7 @@ impl NaiveBayesPlan {
         privacy: Option<&Privacy>,
         ledger: Box<dyn Ledger>,
     ) -> Result<(NaiveBayesPosterior, Receipt), WallError> {
+        self.validate().map_err(PlanError::from)?;
         let (released, law, receipt) =
             self.statistics.release(&self.query(), records, source, privacy, ledger)?;
         Ok((self.posterior(&released.values, law), receipt))
@@ -240,6 +263,8 @@ impl NaiveBayesPosterior {
 /// $\psi'(x)$ for $x > 0$, by recurrence to $x \ge 10$ and the asymptotic series there.
 fn trigamma(mut x: f64) -> f64 {
     let mut sum = 0.0;
+    // Below this the square of its reciprocal would not be finite.
+    x = x.max(1e-100);
     while x < 10.0 {
         sum += 1.0 / (x * x);
         x += 1.0;

@@ -4,6 +4,7 @@ use super::clipped::normal_moments;
 use super::needs_the_number_of_records;
 use crate::budget::{Ledger, Privacy};
 use crate::engine::conjugate::{Law, Reading, Sensitivity, StatisticsPlan, slice};
+use crate::field::{self, FieldError};
 use crate::receipt::Receipt;
 use crate::wall::{NoiseSource, PlanError, Query, Records, WallError};
 use rand::rngs::ChaCha8Rng;
@@ -48,6 +49,13 @@ const CHAIN: (usize, usize, usize) = (500, 1000, 3);
 const MEANS: (f64, f64) = (-50.0, 50.0);
 const LOG_VARIANCES: (f64, f64) = (-20.0, 10.0);
 
+const WHAT: &str = "sums of numbers and squares";
+
+fn sensitivity(columns: usize) -> Sensitivity {
+    let d = columns as f64;
+    Sensitivity { l1: 1.125 * d, l2: d.sqrt(), non_negative: false }
+}
+
 impl NormalPlan {
     /// For so many columns.
     ///
@@ -59,12 +67,24 @@ impl NormalPlan {
         records: usize,
         privacy: &Privacy,
     ) -> Result<Self, PlanError> {
-        let what = "sums of numbers and squares";
-        needs_the_number_of_records(what, privacy)?;
-        let d = columns as f64;
-        let sensitivity = Sensitivity { l1: 1.125 * d, l2: d.sqrt(), non_negative: false };
-        let statistics = StatisticsPlan::new(what, records, 2 * columns, sensitivity, privacy)?;
+        needs_the_number_of_records(WHAT, privacy)?;
+        let statistics = StatisticsPlan::new(WHAT, records, 2 * columns, sensitivity(columns), privacy)?;
         Ok(Self { prior, statistics, reading: Reading::NoiseAware })
+    }
+
+    /// Whether every field is in its range, and agrees with the others.
+    ///
+    /// # Errors
+    /// [`FieldError`].
+    pub fn validate(&self) -> Result<(), FieldError> {
+        let NormalPrior { mean, strength, shape, scale } = self.prior;
+        field::number("prior.mean", mean, -10.0..=10.0)?;
+        field::number("prior.strength", strength, field::PRIOR)?;
+        field::number("prior.shape", shape, 1e-3..=1e6)?;
+        field::number("prior.scale", scale, field::PRIOR)?;
+        field::replace_one(self.statistics.adjacency)?;
+        let columns = self.statistics.width / 2;
+        self.statistics.validate(WHAT, 2 * columns, sensitivity(columns))
     }
 
     /// What is taken from squares.
@@ -87,6 +107,7 @@ impl NormalPlan {
         privacy: Option<&Privacy>,
         ledger: Box<dyn Ledger>,
     ) -> Result<(Vec<NormalColumn>, Receipt), WallError> {
+        self.validate().map_err(PlanError::from)?;
         let (released, law, receipt) =
             self.statistics.release(&self.query(), records, source, privacy, ledger)?;
         let n = self.statistics.records as f64;

@@ -5,6 +5,7 @@ use super::needs_the_number_of_records;
 use crate::budget::{Ledger, Privacy};
 use crate::engine::conjugate::{Law, Reading, Scalar, Sensitivity, StatisticsPlan};
 use crate::family::Gamma;
+use crate::field::{self, FieldError};
 use crate::receipt::Receipt;
 use crate::wall::{NoiseSource, PlanError, Query, Records, WallError};
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,15 @@ pub struct PoissonPlan {
     pub reading: Reading,
 }
 
+const WHAT: &str = "sums of counts";
+/// The largest count that can be a bound: the posterior adds up the probabilities of all counts below it.
+pub const MAX_COUNT: u64 = 1_000_000;
+
+fn sensitivity(columns: usize, most: usize) -> Sensitivity {
+    let (d, half) = (columns as f64, 0.5 * most as f64);
+    Sensitivity { l1: half * d, l2: half * d.sqrt(), non_negative: false }
+}
+
 impl PoissonPlan {
     /// For so many columns.
     ///
@@ -38,12 +48,22 @@ impl PoissonPlan {
         records: usize,
         privacy: &Privacy,
     ) -> Result<Self, PlanError> {
-        let what = "sums of counts";
-        needs_the_number_of_records(what, privacy)?;
-        let (d, half) = (columns as f64, 0.5 * most as f64);
-        let sensitivity = Sensitivity { l1: half * d, l2: half * d.sqrt(), non_negative: false };
-        let statistics = StatisticsPlan::new(what, records, columns, sensitivity, privacy)?;
+        needs_the_number_of_records(WHAT, privacy)?;
+        let statistics = StatisticsPlan::new(WHAT, records, columns, sensitivity(columns, most), privacy)?;
         Ok(Self { most, scaled: false, prior, statistics, reading: Reading::NoiseAware })
+    }
+
+    /// Whether every field is in its range, and agrees with the others.
+    ///
+    /// # Errors
+    /// [`FieldError`].
+    pub fn validate(&self) -> Result<(), FieldError> {
+        field::integer("most", self.most as u64, 1..=MAX_COUNT)?;
+        field::number("prior.shape", self.prior.shape, 1e-3..=1e6)?;
+        field::number("prior.rate", self.prior.rate, 1e-9..=1e6)?;
+        field::replace_one(self.statistics.adjacency)?;
+        let columns = self.statistics.width;
+        self.statistics.validate(WHAT, columns, sensitivity(columns, self.most))
     }
 
     /// Runs it on records of counts; without privacy if none is asked for.
@@ -57,6 +77,7 @@ impl PoissonPlan {
         privacy: Option<&Privacy>,
         ledger: Box<dyn Ledger>,
     ) -> Result<(Vec<Scalar>, Receipt), WallError> {
+        self.validate().map_err(PlanError::from)?;
         let (released, law, receipt) =
             self.statistics.release(&self.query(), records, source, privacy, ledger)?;
         Ok((released.values.iter().map(|&noisy| self.posterior(noisy, law)).collect(), receipt))

@@ -40,6 +40,7 @@ mod noise;
 mod posterior;
 mod release;
 mod simplex;
+mod validate;
 
 pub use emissions::{Counts, Evidence};
 pub use exponential::{ExponentialGibbs, Pass};

@@ -223,6 +223,7 @@ impl HmmPlan {
     /// # Privacy
     /// Each field of an event adds 1 to one count, so the radius is that of all events and nothing is clipped.
     fn release(&self) -> Result<(Plan, SumId), HmmError> {
+        self.validate().map_err(PlanError::from)?;
         self.model.check()?;
         if self.coding.layout()? != self.model.layout {
             return Err(HmmError::Layout);

@@ -54,6 +54,21 @@ impl LinearPosterior {
         Some(Self { moments, naive, noise_variance, centre, response })
     }
 
+    /// What is known before anything is released: where a fit is no density, what is left is the prior.
+    #[must_use]
+    pub fn of_prior(model: &Linear) -> Self {
+        let covariance = model.precisions.iter().map(|precision| 1.0 / precision).collect();
+        let moments = Moments { mean: vec![0.0; model.precisions.len()], covariance };
+        let noise_variance = match model.response {
+            Response::Known(variance) => variance,
+            Response::Unknown(Gamma { shape, rate }) => rate / (shape - 1.0),
+            Response::Probit => 1.0,
+            Response::Logistic => 0.0,
+        };
+        let (naive, response) = (moments.clone(), model.response);
+        Self { moments, naive, noise_variance, centre: Vec::new(), response }
+    }
+
     /// A logistic regression with these weights, whose second moments are those without privacy noise, of inputs less a centre.
     #[must_use]
     pub(crate) fn logistic(moments: Moments, naive: Moments, centre: Vec<f64>) -> Self {

@@ -49,6 +49,7 @@ mod precision;
 mod products;
 mod response;
 mod scores;
+mod validate;
 mod variational;
 mod wander;
 

@@ -9,7 +9,7 @@ use super::scores::{CentredScores, Curvatures, Scores};
 use super::wander::wander;
 use crate::budget::{Adjacency, Cost, Ledger, Privacy, Unlimited};
 use crate::engine::exact_delta;
-use crate::family::Gamma;
+use crate::family::{Gamma, Moments};
 use crate::matrix;
 use crate::model::known_targets::{self, KnownTargets};
 use crate::model::linear::LinearPosterior;
@@ -290,6 +290,7 @@ impl LogisticPlan {
     }
 
     fn releases(&self) -> Result<(Plan, Vec<SumId>), LogisticError> {
+        self.validate().map_err(PlanError::from)?;
         let sane = |x: f64| (1e-9..=1e9).contains(&x);
         // A matrix of the size of products is worked with.
         let small = self.kind() == Some(Kind::Columns) || self.size() <= MOST;
@@ -331,29 +332,48 @@ impl LogisticPlan {
             Some(privacy) => Wall::new(records, source, plan, privacy, ledger)?,
             None => Wall::without_privacy(records, source, plan, ledger)?,
         };
+        // What was paid for is not lost: where noise leaves no density, what is left is the prior.
+        let ([moments, naive], centre, projections) = match self.learn(&mut wall, &ids) {
+            Err(LogisticError::NoDensity) => ([self.prior_moments(), self.prior_moments()], Vec::new(), 1),
+            learnt => learnt?,
+        };
+        let receipt = wall.finish(projections)?;
+        Ok((LinearPosterior::logistic(moments, naive, centre), receipt))
+    }
+
+    /// Makes all releases: the moments of the weights with and without the privacy noise, what inputs are less by, and how often something was moved
+    /// back into its domain.
+    fn learn(&self, wall: &mut Wall, ids: &[SumId]) -> Result<([Moments; 2], Vec<f64>, u64), LogisticError> {
         let (ids, known) = match self.count_noise {
             Some(_) => {
                 let released = wall.sum(ids[0], &KnownTargets)?;
                 (&ids[1..], KnownTargets::read(&released, self.records, self.adjacency))
             }
-            None => (&ids[..], self.records as f64),
+            None => (ids, self.records as f64),
         };
-        let mut centre = Vec::new();
-        let ([moments, naive], projections) = match self.kind() {
+        Ok(match self.kind() {
             Some(Kind::Matrix) => {
-                let (path, projections) = self.walk(&mut wall, ids)?;
-                (posterior(&path, self.prior).ok_or(LogisticError::NoDensity)?, projections)
+                let (path, projections) = self.walk(wall, ids)?;
+                let moments = posterior(&path, self.prior).ok_or(LogisticError::NoDensity)?;
+                (moments, Vec::new(), projections)
             }
-            Some(Kind::Pooled) => pool(self, known, &mut wall, ids)?,
+            Some(Kind::Pooled) => {
+                let (moments, projections) = pool(self, known, wall, ids)?;
+                (moments, Vec::new(), projections)
+            }
             _ => {
-                let (moments, frame, projections) = wander(self, known, &mut wall, ids)?;
-                centre = frame.centre;
+                let (moments, frame, projections) = wander(self, known, wall, ids)?;
+                let mut centre = frame.centre;
                 centre.pop();
-                (moments, projections)
+                (moments, centre, projections)
             }
-        };
-        let receipt = wall.finish(projections)?;
-        Ok((LinearPosterior::logistic(moments, naive, centre), receipt))
+        })
+    }
+
+    /// Of the weights before anything is released, with the diagonal of their covariance.
+    fn prior_moments(&self) -> Moments {
+        let variance = self.prior.rate / (self.prior.shape - 1.0);
+        Moments { mean: vec![0.0; self.size()], covariance: vec![variance; self.size()] }
     }
 
     /// The same without privacy and without a ledger, for public records.

@@ -18,6 +18,7 @@ mod private;
 mod refine;
 mod site;
 mod sketch;
+mod validate;
 
 pub use predict::{Component, MixturePosterior};
 pub use private::{Expected, FitError, MixturePlan, SitesPlan, StartPlan};

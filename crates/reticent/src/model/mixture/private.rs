@@ -320,6 +320,7 @@ impl MixturePlan {
         privacy: &Privacy,
         ledger: Box<dyn Ledger>,
     ) -> Result<(MixturePosterior, Receipt), FitError> {
+        self.validate().map_err(PlanError::from)?;
         let (plan, sketch, sites) = self.releases()?;
         self.check(model)?;
         self.run(model, Wall::new(records, source, plan, privacy, ledger)?, sketch, sites)

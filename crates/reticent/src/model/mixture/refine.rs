@@ -254,9 +254,8 @@ impl Refine<'_> {
             let noise_covariance: Vec<f64> =
                 covariance.iter().zip(&alone.covariance).map(|(a, b)| a - b).collect();
             // Only the means are noisy: the precision is the model's.
-            let expected_kl = matrix::symmetric_inverse(&alone.covariance, d).map_or(f64::INFINITY, |p| {
-                0.5 * p.iter().zip(&noise_covariance).map(|(p, n)| p * n).sum::<f64>()
-            });
+            let expected_kl = matrix::symmetric_inverse(&alone.covariance, d)
+                .map_or(f64::MAX, |p| 0.5 * p.iter().zip(&noise_covariance).map(|(p, n)| p * n).sum::<f64>());
             Component {
                 mean,
                 data_covariance: alone.covariance,

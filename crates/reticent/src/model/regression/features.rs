@@ -30,6 +30,9 @@ use serde::{Deserialize, Serialize};
 /// The share of the residual variance that features are taken to explain, a priori.
 const SIGNAL: f64 = 0.5;
 
+/// Powers of 10 of the noise that are added to a matrix before it is given up.
+const RIDGES: u32 = 40;
+
 /// Draws that stand for the covariance of the weights: variances are right to about a seventh.
 const DRAWS: usize = 100;
 
@@ -247,13 +250,14 @@ impl Refinement {
         let mut factor = vec![0.0; k.len()];
         let mut ridge = variance;
         // Rounding can only spoil this if the noise is tiny beside the square of the precision.
-        loop {
+        for _ in 0..RIDGES {
             (0..self.count).for_each(|i| k[i * (self.count + 1)] += ridge);
             if matrix::wide_cholesky(&k, self.count, &mut factor) {
                 return factor;
             }
             ridge *= 10.0;
         }
+        identity(self.count, ridge.sqrt().recip())
     }
 
     /// Draws from the posterior of the weights.
@@ -283,9 +287,15 @@ impl Refinement {
             from_noise += self.signal * variance * dot(&inverse, gram) / records;
             let trace: f64 = (0..count).map(|k| covariance[k * (count + 1)]).sum();
             learnt.freedom += (count as f64 - trace / self.signal).max(0.0);
-            // Rounding may leave a covariance that is no longer one.
+            // Rounding may leave a covariance that is no longer one; the prior's is the largest that it can be.
+            let mut ridge = 1e-6 * self.signal;
             while !matrix::wide_cholesky(&covariance, count, &mut factor) {
-                (0..count).for_each(|k| covariance[k * (count + 1)] += 1e-6 * self.signal);
+                (0..count).for_each(|k| covariance[k * (count + 1)] += ridge);
+                ridge *= 2.0;
+                if ridge.is_nan() || ridge > 1e6 * self.signal {
+                    factor = identity(count, self.signal.sqrt().recip());
+                    break;
+                }
             }
             let scale = (DRAWS as f64).sqrt().recip();
             for draw in features.draws.chunks_exact_mut(2 * count) {
@@ -299,6 +309,11 @@ impl Refinement {
         features.privacy_share = (from_noise / learnt.variance).clamp(0.0, 1.0);
         learnt
     }
+}
+
+/// A multiple of the identity; as a factor it has the reciprocals of its diagonal.
+fn identity(size: usize, by: f64) -> Vec<f64> {
+    (0..size * size).map(|k| if k % (size + 1) == 0 { by } else { 0.0 }).collect()
 }
 
 /// What was learnt of the function.

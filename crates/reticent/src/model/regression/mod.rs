@@ -34,6 +34,7 @@ mod network;
 mod plan;
 mod residuals;
 mod rounds;
+mod validate;
 
 pub use super::prediction::Prediction;
 pub use features::Features;
@@ -112,7 +113,8 @@ pub struct RegressionPosterior {
 impl RegressionPosterior {
     /// With residuals of this variance. `uncertain` is the mean of the variance of predictions, which is part of it; if it should be more
     /// than [`MOST`] of it then it was too large.
-    fn new(predictor: Predictor, variance: f64, uncertain: f64) -> Self {
+    fn new(mut predictor: Predictor, variance: f64, uncertain: f64) -> Self {
+        predictor.frame.colouring = Vec::new();
         let trust = (MOST * variance / uncertain).min(1.0);
         let noise_variance = variance - trust * uncertain;
         Self { predictor, trust, noise_variance, residuals: Residuals::gaussian() }

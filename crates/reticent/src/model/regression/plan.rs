@@ -280,6 +280,7 @@ impl RegressionPlan {
     }
 
     fn releases(&self) -> Result<(Plan, Releases), RegressionError> {
+        self.validate().map_err(PlanError::from)?;
         // Beyond these, powers of them would not be numbers.
         let positive = |x: f64| (1e-9..=1e9).contains(&x);
         let rounds =

@@ -31,7 +31,8 @@ pub struct Frame {
     pub(super) centre: Vec<f64>,
     /// $T$, with a row for each input: $z = (x - \mu)T$.
     pub(super) whitening: Vec<f64>,
-    /// $T^{-1}$.
+    /// $T^{-1}$, as long as there are rounds to come: what is fitted does without, and its file is half as long.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) colouring: Vec<f64>,
     /// What is known of the variance of each $z_j$: 1, or less where noise hides it.
     pub(super) spread: Vec<f64>,
@@ -176,12 +177,11 @@ impl Frame {
         // Coordinates along the eigenvectors, scaled to unit variance where it can be told from noise.
         let scales: Vec<f64> = floored.iter().map(|l| l.sqrt()).collect();
         let mut whitening = vec![0.0; d * d];
-        let mut colouring = vec![0.0; d * d];
+        let mut colouring = matrix::multiply(&vectors, &self.colouring, d);
         for (j, (u, scale)) in vectors.chunks_exact(d).zip(&scales).enumerate() {
+            colouring[j * d..][..d].iter_mut().for_each(|x| *x *= scale);
             for i in 0..d {
                 whitening[i * d + j] = dot(&self.whitening[i * d..][..d], u) / scale;
-                colouring[j * d + i] =
-                    scale * u.iter().enumerate().map(|(k, u)| u * self.colouring[k * d + i]).sum::<f64>();
             }
         }
         // The error of a slope, first from noise in the moments and then from the records, in the new coordinates.

@@ -25,6 +25,7 @@ mod predict;
 mod private;
 mod shrinkage;
 mod statistics;
+mod validate;
 
 pub use infer::{Beliefs, Hidden};
 pub use predict::BeliefPosterior;

@@ -101,6 +101,7 @@ impl BeliefPlan {
     }
 
     fn releases(&self) -> Result<(Plan, SumId), PlanError> {
+        self.validate()?;
         let what = "statistics of the network";
         if let Some(fault) = self.model.fault() {
             return Err(PlanError::Invalid { what: what.into(), fault });

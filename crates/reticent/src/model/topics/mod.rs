@@ -25,6 +25,7 @@ mod predict;
 mod private;
 mod shrink;
 mod statistics;
+mod validate;
 
 pub use document::{Document, Layout};
 pub use infer::{Expected, Inferred, Until};

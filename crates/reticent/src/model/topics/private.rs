@@ -121,6 +121,7 @@ impl TopicsPlan {
     }
 
     fn releases(&self) -> Result<(Plan, SumId), PlanError> {
+        self.validate()?;
         let what = "words of each topic";
         if let Some(fault) = self.model.fault() {
             return Err(PlanError::Invalid { what: what.into(), fault });

@@ -49,7 +49,8 @@ impl Shrinkage {
             mass += density;
             moment += density * s;
         }
-        sd * moment / mass
+        // A prior that is narrower than all cells says all.
+        if mass > 0.0 { sd * moment / mass } else { prior }
     }
 }
 

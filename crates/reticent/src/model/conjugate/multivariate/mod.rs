@@ -19,6 +19,7 @@ pub use posterior::MultivariatePosterior;
 use super::needs_the_number_of_records;
 use crate::budget::{Ledger, Privacy};
 use crate::engine::conjugate::{Law, Reading, Sensitivity, StatisticsPlan};
+use crate::field::{self, FieldError};
 use crate::receipt::Receipt;
 use crate::wall::{NoiseSource, PlanError, Query, Records, WallError};
 use chain::{Chain, Noisy};
@@ -70,6 +71,13 @@ fn check(columns: usize, prior: WishartPrior, records: usize) -> Result<(), Plan
     Err(PlanError::Invalid { what: WHAT.into(), fault })
 }
 
+/// How many sums there are, and what one record can do to them.
+fn shape(columns: usize) -> (usize, Sensitivity) {
+    let d = columns as f64;
+    let sensitivity = Sensitivity { l1: 1.125 * d + 0.5 * d * (d - 1.0), l2: d, non_negative: false };
+    (columns * (columns + 3) / 2, sensitivity)
+}
+
 impl MultivariatePlan {
     /// For so many columns.
     ///
@@ -83,11 +91,26 @@ impl MultivariatePlan {
     ) -> Result<Self, PlanError> {
         needs_the_number_of_records(WHAT, privacy)?;
         check(columns, prior, records)?;
-        let d = columns as f64;
-        let sensitivity = Sensitivity { l1: 1.125 * d + 0.5 * d * (d - 1.0), l2: d, non_negative: false };
-        let width = columns * (columns + 3) / 2;
+        let (width, sensitivity) = shape(columns);
         let statistics = StatisticsPlan::new(WHAT, records, width, sensitivity, privacy)?;
         Ok(Self { columns, prior, statistics, reading: Reading::NoiseAware })
+    }
+
+    /// Whether every field is in its range, and agrees with the others.
+    ///
+    /// # Errors
+    /// [`FieldError`].
+    pub fn validate(&self) -> Result<(), FieldError> {
+        let WishartPrior { strength, freedom, scale } = self.prior;
+        field::integer("columns", self.columns as u64, 1..=MOST as u64)?;
+        field::number("prior.strength", strength, field::PRIOR)?;
+        field::number("prior.freedom", freedom, self.columns as f64 - 1.0 + 1e-3..=1e6)?;
+        field::number("prior.scale", scale, field::PRIOR)?;
+        field::replace_one(self.statistics.adjacency)?;
+        let enough = self.columns as u64 + 2..=*field::RECORDS.end();
+        field::integer("statistics.records", self.statistics.records as u64, enough)?;
+        let (width, sensitivity) = shape(self.columns);
+        self.statistics.validate(WHAT, width, sensitivity)
     }
 
     /// What of a pair is released: its product times the first number, less the second.
@@ -116,7 +139,7 @@ impl MultivariatePlan {
         privacy: Option<&Privacy>,
         ledger: Box<dyn Ledger>,
     ) -> Result<(MultivariatePosterior, Receipt), WallError> {
-        check(self.columns, self.prior, self.statistics.records)?;
+        self.validate().map_err(PlanError::from)?;
         let (released, law, receipt) =
             self.statistics.release(&self.query(), records, source, privacy, ledger)?;
         Ok((self.posterior(&released.values, law, 0), receipt))
