@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use reticent::budget::{Adjacency, Ledger, Privacy, Unlimited};
-use reticent::receipt::Receipt;
+use reticent::receipt::{BOUNDS_WERE_STATED, Receipt};
 use reticent::wall::NoiseSource;
 use reticent_models::{Facts, Fitted, Model, Planned, Score, model};
 use reticent_tables::{Encoder, Rows, Schema, Source};
@@ -14,8 +14,9 @@ use serde_json::{Value, json};
 use crate::bounds::{self, Purchase};
 use crate::checkpoint::{self, Checkpoint};
 use crate::event::Neighbours;
-use crate::opened::{Opened, score};
+use crate::opened::{Opened, score, within_bounds};
 use crate::output::{self, Failure};
+use crate::show::WARNINGS;
 use crate::watched::{self, Watched};
 use crate::{data, evaluate, ledger};
 
@@ -138,7 +139,10 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     }
     let purchase = Purchase::new(&schema, facts.records, privacy.as_ref(), args.bounds_share)?;
     let planned = planned(args, model, &mut facts, privacy.as_ref(), purchase.as_ref())?;
-    let plan = plan_file(model, &facts, planned.as_ref());
+    let mut plan = plan_file(model, &facts, planned.as_ref());
+    if privacy.is_none() {
+        plan = reticent_models::without_privacy(plan);
+    }
 
     let of = whole_run(args, &plan)?;
     let watched = watched(args, &of)?;
@@ -146,9 +150,17 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     let (schema, fitted, mut receipt) = run
         .fit(schema, &source, rows, &watched)
         .map_err(|failure| if watched::was_stopped() { stopped(args, &of, &watched) } else { failure })?;
+    if !schema.is_stated() {
+        receipt.assumptions.retain(|assumption| assumption != BOUNDS_WERE_STATED);
+    }
     receipt.assumptions.extend(schema.assumptions());
+    let fitted = within_bounds(fitted, &schema);
     let score = tests.as_ref().map(|tests| score(fitted.as_ref(), &schema, tests)).transpose()?;
-    let card = card(args, model, &schema, privacy.as_ref(), score.as_ref());
+    let warnings = fitted.warnings(&schema.encoded_names());
+    let mut card = card(args, model, &schema, privacy.as_ref(), score.as_ref());
+    if !warnings.is_empty() {
+        card[WARNINGS] = json!(warnings);
+    }
     let receipt_json = serde_json::to_value(&receipt).expect("a receipt is numbers and texts");
     Opened::write(model, fitted.as_ref(), &schema, plan, receipt_json.clone(), card, &args.out)?;
     if args.resume {
@@ -160,10 +172,10 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
         (false, true) => {
             let out = args.out.display().to_string();
             output::json(
-                &json!({ "model": model.name(), "out": out, "receipt": receipt_json, "score": score }),
+                &json!({ "model": model.name(), "out": out, "receipt": receipt_json, "score": score, "warnings": warnings }),
             )
         }
-        (false, false) => describe(args, model, &schema, &receipt, score.as_ref()),
+        (false, false) => describe(args, model, &schema, &receipt, score.as_ref(), &warnings),
     })
 }
 
@@ -422,12 +434,16 @@ fn describe(
     schema: &Schema,
     receipt: &Receipt,
     score: Option<&Score>,
+    warnings: &[String],
 ) -> String {
     let out = args.out.display();
     let of = schema.target().map_or(String::new(), |target| format!(" of {}", target.name()));
     let mut text = format!("{out}: {} model{of}\n\n{receipt}", model.name());
     if let Some(score) = score {
         let _ = write!(text, "\n{}", evaluate::describe(score, schema));
+    }
+    for warning in warnings {
+        let _ = write!(text, "\nwarning: {warning}\n");
     }
     let _ = write!(text, "\nNext: reticent report {out} --out report.html\n");
     text

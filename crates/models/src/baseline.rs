@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::model::{parse, same_inputs, settle};
-use crate::{Facts, Fitted, Model, ModelError, Outline, Planned, Release, Saved, Setting, Target};
+use crate::{Bounded, Facts, Fitted, Model, ModelError, Outline, Planned, Release, Saved, Setting, Target};
 
 pub(crate) struct VariationalNetworks;
 pub(crate) struct GradientNetworks;
@@ -107,7 +107,7 @@ impl Model for GradientNetworks {
         Ok(Box::new(plan))
     }
     fn load(&self, saved: &Saved) -> Result<Box<dyn Fitted>, ModelError> {
-        Ok(Box::new(saved.restore::<NetworkPosterior>(self.name())?))
+        Ok(Box::new(Bounded(saved.restore::<NetworkPosterior>(self.name())?)))
     }
 }
 
@@ -199,6 +199,6 @@ impl Planned for GradientsPlan {
             Some(privacy) => self.plan.fit(records, self.inputs, source, privacy, ledger)?,
             None => settings.fit_without_noise(records, *count, self.inputs, source, ledger)?,
         };
-        Ok((Box::new(posterior), receipt))
+        Ok((Box::new(Bounded(posterior)), receipt))
     }
 }

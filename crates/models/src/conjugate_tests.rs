@@ -118,7 +118,7 @@ fn naive_bayes_predicts_classes() {
         let (fitted, _) = fit("naive-bayes", &facts, values.clone(), Some(epsilon));
         fitted.predict(&[0.0, 1.0, 0.1], &[])
     };
-    let Predicted::Class { probability, variances } = predicted(2.0) else { panic!() };
+    let Predicted::Class { probability, variances, .. } = predicted(2.0) else { panic!() };
     assert!((probability - 0.8).abs() < 0.05, "{probability}");
     assert!(variances.records > 0.0);
     // Counts of some hundred with a noise of about 57: several times what the records leave open.

@@ -1,7 +1,7 @@
 //! Networks by stochastic expectation propagation: with privacy for what a linear prediction leaves, and without for all.
 
 use reticent::budget::{Adjacency, Cost, Ledger, Privacy};
-use reticent::engine::{Average, Coordinates, Damping, Phase, Sep, SepPlan, SiteModel};
+use reticent::engine::{Average, Coordinates, Damping, Phase, Sep, SepPlan, SiteModel, UnbiasedClip};
 use reticent::family::Gamma;
 use reticent::model::network::{Network, NetworkPosterior, OutputNoise, Start};
 use reticent::model::regression::{RegressionPlan, RegressionPosterior};
@@ -12,7 +12,8 @@ use serde_json::Value;
 
 use crate::model::{parse, same_inputs, settle};
 use crate::{
-    Facts, Fitted, Model, ModelError, Outline, Planned, Predicted, Release, Saved, Setting, Target, Variances,
+    Bounded, Facts, Fitted, Link, Model, ModelError, Outline, Planned, Predicted, Release, Saved, Setting,
+    Target, Variances,
 };
 
 pub(crate) struct Networks;
@@ -71,7 +72,7 @@ impl Model for Networks {
     }
     fn load(&self, saved: &Saved) -> Result<Box<dyn Fitted>, ModelError> {
         if let Ok(posterior) = saved.restore::<RegressionPosterior>(self.name()) {
-            return Ok(Box::new(posterior));
+            return Ok(Box::new(Bounded(posterior)));
         }
         Ok(Box::new(saved.restore::<NetworkPosterior>(self.name())?))
     }
@@ -227,7 +228,14 @@ impl Planned for ClassPlan {
         let Some(privacy) = privacy else { return Err(ModelError::OnlyWithPrivacy { model: "network" }) };
         let model = self.model()?;
         let start = model.start(self.seed, Start::Held { precision: self.start_precision });
-        let (fit, receipt) = self.sep.fit(&model, &start, records, source, privacy, ledger)?;
+        let (fit, receipt) = self.sep.fit(
+            &UnbiasedClip::new(&model, self.sep.clip),
+            &start,
+            records,
+            source,
+            privacy,
+            ledger,
+        )?;
         Ok((Box::new(NetworkPosterior::new(&model, &fit)), receipt))
     }
 }
@@ -240,7 +248,8 @@ impl Fitted for NetworkPosterior {
         let records = prediction.variance - privacy;
         let variances = Variances { records, privacy, targets: prediction.noise_variance };
         if self.has_classes() {
-            return Predicted::Class { probability: prediction.positive(), variances };
+            let (probability, score) = (prediction.positive(), prediction.mean);
+            return Predicted::Class { probability, score, link: Link::Probit, variances };
         }
         let quantiles = probabilities.iter().map(|&p| prediction.quantile(p)).collect();
         Predicted::Number { mean: prediction.mean, variances, quantiles }

@@ -4,9 +4,9 @@ use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
 use reticent::budget::{Adjacency, Cost, Ledger, Privacy};
-use reticent::engine::{Average, Block, Coordinates, Damping, Phase, SepPlan, Simulate, SiteModel, sep};
+use reticent::engine::{Average, Coordinates, Damping, Phase, SepPlan, SiteModel, UnbiasedClip, sep};
 use reticent::family::Covariance;
-use reticent::model::linear::{Linear, LinearCavity, LinearPosterior, Response};
+use reticent::model::linear::{ClippingNorm, Linear, LinearPosterior, Response, Simulated};
 use reticent::model::network::NetworkPosterior;
 use reticent::receipt::Receipt;
 use reticent::wall::{Geometry, NoiseSource, Plan, Records, Sampler, Sums, Wall, WallError};
@@ -16,15 +16,20 @@ use serde_json::Value;
 use crate::model::{parse, same_inputs, settle};
 use crate::network::ClassPlan;
 use crate::{
-    Facts, Fitted, Model, ModelError, Outline, Planned, Predicted, Release, Saved, Setting, Target, Variances,
+    Facts, Fitted, Link, Model, ModelError, Outline, Planned, Predicted, Release, Saved, Setting, Target,
+    Variances,
 };
 
 pub(crate) struct Probit;
 
 /// More inputs than this, and weights are taken to be independent: the noise in a full precision would be too much.
 const FEW: usize = 8;
-/// Steps without privacy.
-const STEPS: u64 = 20;
+/// Releases with privacy, and steps without.
+const STEPS: (u64, u64) = (40, 20);
+/// The step from which all releases have the same weight: those before lead there.
+const FULL_WEIGHT: u64 = 8;
+/// Simulated sets of records that the clipping norm is chosen by, and records in each.
+const SIMULATED: (u64, usize) = (8, 500);
 
 pub(crate) const SETTINGS: [Setting; 1] = [Setting {
     name: "prior-variance",
@@ -58,8 +63,7 @@ impl Model for Probit {
             }
             Some(privacy) => {
                 let model = linear(inputs, prior_variance)?;
-                let rows = EncodedRows { model, columns: facts.columns.clone() };
-                Some(SepPlan::new(&rows, records, privacy, Coordinates::Centred)?)
+                Some(private_plan(&model, &facts.columns, prior_variance, records, privacy)?)
             }
             None => None,
         };
@@ -99,6 +103,37 @@ fn linear(inputs: usize, prior_variance: f64) -> Result<Linear, ModelError> {
     Ok(Linear::new(inputs, prior_variance, Covariance::Full, Response::Probit)?)
 }
 
+/// A plan for few inputs, with the clipping norm that leaves the most information.
+fn private_plan(
+    model: &Linear,
+    columns: &[usize],
+    prior_variance: f64,
+    records: usize,
+    privacy: &Privacy,
+) -> Result<SepPlan, ModelError> {
+    let plan = |clip| SepPlan::of_steps(STEPS.0, clip, Damping::Rising(FULL_WEIGHT), records, privacy);
+    let sets: Vec<Simulated> =
+        (0..SIMULATED.0).map(|seed| simulated(columns, prior_variance, seed)).collect();
+    let noise_sd = plan(1.0)?.expected_noise;
+    let chosen = ClippingNorm::choose(model, &sets, records, noise_sd).ok_or(ModelError::NoDensity)?;
+    let ClippingNorm { norm, clipped, longest, expected_sd } = chosen;
+    let why = vec![
+        format!(
+            "clipping norm {norm:.3}: it leaves the most information about weights from the prior; {:.1} % of simulated sites \
+             are longer, the longest {longest:.3}",
+            100.0 * clipped
+        ),
+        "sites are clipped by a factor that does not depend on the class, so that clipping adds no bias"
+            .into(),
+        format!(
+            "{} releases of all records, averaged: the first {FULL_WEIGHT} with smaller weights",
+            STEPS.0
+        ),
+        format!("expected standard deviation of a weight: {expected_sd:.3}"),
+    ];
+    Ok(SepPlan { why, ..plan(norm)? })
+}
+
 impl ProbitPlan {
     fn width(&self) -> usize {
         let d = self.inputs + 1;
@@ -114,7 +149,7 @@ impl ProbitPlan {
             geometry: Geometry::Ball { radius: 1.0 },
             sampler: Sampler::Full,
             noise_multiplier: 1.0,
-            steps: STEPS,
+            steps: STEPS.1,
         })?;
         Ok((plan, sums))
     }
@@ -160,7 +195,9 @@ impl Planned for ProbitPlan {
         let model = linear(self.inputs, self.prior_variance)?;
         let start = vec![0.0; model.width()];
         let (fit, receipt) = match (privacy, &self.sep) {
-            (Some(privacy), Some(plan)) => plan.fit(&model, &start, records, source, privacy, ledger)?,
+            (Some(privacy), Some(plan)) => {
+                plan.fit(&UnbiasedClip::new(&model, plan.clip), &start, records, source, privacy, ledger)?
+            }
             (Some(_), None) => {
                 return Err(ModelError::Plan {
                     model: "probit",
@@ -170,8 +207,8 @@ impl Planned for ProbitPlan {
             (None, _) => {
                 let (plan, sums) = self.without_noise()?;
                 let mut wall = Wall::without_privacy(records, source, plan, ledger)?;
-                let (coordinates, damping) = (Coordinates::Centred, Damping::Harmonic);
-                let phase = Phase { sums, steps: STEPS, coordinates, damping, clip: None };
+                let (coordinates, damping) = (Coordinates::Centred, Damping::Rising(FULL_WEIGHT));
+                let phase = Phase { sums, steps: STEPS.1, coordinates, damping, clip: None };
                 let fit = sep(&model, &mut wall, self.records, &start, &[phase], Average::Last)?;
                 let receipt = wall.finish(fit.projections)?;
                 (fit, receipt)
@@ -188,7 +225,8 @@ impl Fitted for LinearPosterior {
         let privacy = (aware.variance - naive.variance).max(0.0);
         let variances =
             Variances { records: aware.variance - privacy, privacy, targets: aware.noise_variance };
-        Predicted::Class { probability: self.positive(inputs), variances }
+        let link = if self.is_logistic() { Link::Logistic } else { Link::Probit };
+        Predicted::Class { probability: self.positive(inputs), score: aware.mean, link, variances }
     }
 
     fn save(&self) -> Result<Saved, ModelError> {
@@ -196,56 +234,74 @@ impl Fitted for LinearPosterior {
     }
 }
 
-/// A regression whose simulated records look like encoded ones: a column of several levels has one 1 among zeros. Norms of
-/// sites, and so the clip of a plan, depend on that.
-struct EncodedRows {
-    model: Linear,
-    columns: Vec<usize>,
+/// Records that look like encoded ones, in which a column of several levels has one 1 among zeros, with the classes that
+/// weights from the prior give them. The seed is public.
+fn simulated(columns: &[usize], prior_variance: f64, seed: u64) -> Simulated {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let inputs: usize = columns.iter().sum();
+    let weights: Vec<f64> = (0..=inputs).map(|_| prior_variance.sqrt() * standard(&mut rng)).collect();
+    let mut records = vec![0.0; SIMULATED.1 * (inputs + 1)];
+    for row in records.chunks_exact_mut(inputs + 1) {
+        let mut first = 0;
+        for &levels in columns {
+            if levels == 1 {
+                row[first] = rng.random_range(-1.0..1.0);
+            } else {
+                row[first + rng.random_range(0..levels)] = 1.0;
+            }
+            first += levels;
+        }
+        let score: f64 = row.iter().zip(&weights).map(|(x, w)| x * w).sum::<f64>() + weights[inputs];
+        row[inputs] = (score + standard(&mut rng)).signum();
+    }
+    Simulated { weights, records }
 }
 
-impl SiteModel for EncodedRows {
-    type Cavity = LinearCavity;
-
-    fn width(&self) -> usize {
-        self.model.width()
-    }
-    fn prior(&self) -> &[f64] {
-        self.model.prior()
-    }
-    fn condition(&self, natural: &[f64], cavity: &mut LinearCavity) {
-        self.model.condition(natural, cavity);
-    }
-    fn site(&self, cavity: &LinearCavity, record: &[f64], out: &mut [f64]) {
-        self.model.site(cavity, record, out);
-    }
-    fn project(&self, natural: &mut [f64]) -> u64 {
-        self.model.project(natural)
-    }
-    fn centre(&self, cavity: &LinearCavity, natural: &mut [f64]) {
-        self.model.centre(cavity, natural);
-    }
-    fn uncentre(&self, cavity: &LinearCavity, centred: &mut [f64]) {
-        self.model.uncentre(cavity, centred);
-    }
-    fn blocks(&self) -> Vec<Block> {
-        self.model.blocks()
-    }
+fn standard(rng: &mut ChaCha8Rng) -> f64 {
+    StandardNormal.sample(rng)
 }
 
-impl Simulate for EncodedRows {
-    fn record_width(&self) -> usize {
-        self.model.record_width()
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reticent::budget::Unlimited;
+
+    /// How often 95 % intervals of weights contain what records were drawn with, the mean of errors over stated deviations, and the mean
+    /// stated deviation, over all weights.
+    fn coverage(weights: &[f64], columns: &[usize], n: usize, epsilon: f64, sets: u64) -> (f64, f64, f64) {
+        let d = weights.len();
+        let privacy = Privacy::new(epsilon, 1e-6, Adjacency::ReplaceOne).unwrap();
+        let facts = Facts::new(columns.to_vec(), Target::TwoClasses, n);
+        let plan = Probit.plan(&facts, Some(&privacy)).unwrap();
+        let (mut inside, mut ratio, mut sds) = (0.0, 0.0, 0.0);
+        for seed in 0..sets {
+            let records = Records::new(drawn(weights, columns, n, 1000 + seed), d).unwrap();
+            let source = NoiseSource::from_os().unwrap();
+            let (fitted, _) = plan.fit(records, source, Some(&privacy), Box::new(Unlimited)).unwrap();
+            let posterior: LinearPosterior = fitted.save().unwrap().restore("probit").unwrap();
+            let mut text = String::new();
+            for i in 0..d {
+                let sd = posterior.moments.covariance[i * (d + 1)].sqrt();
+                let gap = posterior.moments.mean[i] - weights[i];
+                inside += f64::from(u8::from(gap.abs() < 1.96 * sd)) / (d as f64 * sets as f64);
+                ratio += gap / sd * weights[i].signum() / (d as f64 * sets as f64);
+                sds += sd / (d as f64 * sets as f64);
+                text += &format!("{:.3}±{:.3} ", posterior.moments.mean[i], sd);
+            }
+            if seed < 1 {
+                println!("   {text}");
+            }
+        }
+        (inside, ratio, sds)
     }
 
-    /// Inputs as they are encoded, and the class that weights from the prior give them.
-    fn simulate(&self, records: usize, seed: u64) -> Vec<f64> {
+    fn drawn(weights: &[f64], columns: &[usize], n: usize, seed: u64) -> Vec<f64> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let width = self.record_width();
-        let mut values = vec![0.0; records * width];
-        let weights: Vec<f64> = (0..width).map(|_| self.prior_sd() * standard(&mut rng)).collect();
-        for row in values.chunks_exact_mut(width) {
+        let inputs = weights.len() - 1;
+        let mut records = vec![0.0; n * (inputs + 1)];
+        for row in records.chunks_exact_mut(inputs + 1) {
             let mut first = 0;
-            for &levels in &self.columns {
+            for &levels in columns {
                 if levels == 1 {
                     row[first] = rng.random_range(-1.0..1.0);
                 } else {
@@ -253,21 +309,32 @@ impl Simulate for EncodedRows {
                 }
                 first += levels;
             }
-            let score: f64 = row.iter().zip(&weights).map(|(x, w)| x * w).sum::<f64>() + weights[first];
-            row[first] = (score + standard(&mut rng)).signum();
+            let score: f64 = row.iter().zip(weights).map(|(x, w)| x * w).sum::<f64>() + weights[inputs];
+            row[inputs] = (score + standard(&mut rng)).signum();
         }
-        values
+        records
     }
-}
 
-impl EncodedRows {
-    fn prior_sd(&self) -> f64 {
-        let family = self.model.family();
-        let moments = family.moments(&self.model.prior()[..family.width()]);
-        moments.map_or(1.0, |moments| moments.covariance[0].sqrt())
+    #[test]
+    fn explore() {
+        let sets = std::env::var("SETS").map_or(10, |x| x.parse().unwrap());
+        for (w, c) in [
+            (vec![0.8, -0.4, 0.2], vec![1, 1]),
+            (vec![2.0, -1.5, 1.0, 0.5, -1.0], vec![1, 3]),
+            (vec![0.5, 0.3, -0.3, 0.2, 0.1, -0.8, 1.0, 0.4, 0.2], vec![1, 1, 1, 1, 1, 1, 1, 1]),
+        ] {
+            for (n, epsilon) in
+                [(20_000, 3.0), (20_000, 0.5), (2000, 3.0), (2000, 0.5), (500, 1.0), (20_000, 50.0)]
+            {
+                let privacy = Privacy::new(epsilon, 1e-6, Adjacency::ReplaceOne).unwrap();
+                let facts = Facts::new(c.clone(), Target::TwoClasses, n);
+                println!("{:?}", Probit.plan(&facts, Some(&privacy)).unwrap().outline().why);
+                let found = coverage(&w, &c, n, epsilon, sets);
+                println!(
+                    "{w:?} N {n} eps {epsilon}: coverage {:.3} bias/sd {:.3} sd {:.4}",
+                    found.0, found.1, found.2
+                );
+            }
+        }
     }
-}
-
-fn standard(rng: &mut ChaCha8Rng) -> f64 {
-    StandardNormal.sample(rng)
 }

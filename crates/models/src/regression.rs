@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::conjugate::plenty;
 use crate::model::{parse, same_inputs, settle};
 use crate::{
-    Facts, Fitted, Model, ModelError, Outline, Planned, Predicted, Release, Saved, Target, Variances,
+    Bounded, Facts, Fitted, Model, ModelError, Outline, Planned, Predicted, Release, Saved, Target, Variances,
 };
 
 type Plan = fn(usize, usize, &Privacy) -> Result<RegressionPlan, RegressionError>;
@@ -56,7 +56,7 @@ impl Model for Regression {
         read_plan(self, facts, plan)
     }
     fn load(&self, saved: &Saved) -> Result<Box<dyn Fitted>, ModelError> {
-        Ok(Box::new(saved.restore::<RegressionPosterior>(self.name)?))
+        Ok(Box::new(Bounded(saved.restore::<RegressionPosterior>(self.name)?)))
     }
 }
 
@@ -141,7 +141,7 @@ impl Planned for RegressionPlan {
             Some(privacy) => RegressionPlan::fit(self, records, source, privacy, ledger)?,
             None => self.fit_without_privacy(records, source, ledger)?,
         };
-        Ok((Box::new(posterior), receipt))
+        Ok((Box::new(Bounded(posterior)), receipt))
     }
 }
 

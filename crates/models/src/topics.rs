@@ -39,6 +39,7 @@ impl Model for Topics {
     }
     fn plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError> {
         let [topics] = settle(self, facts)?;
+        only_words(self, facts)?;
         let model = TopicModel::new(topics as usize, facts.inputs(), Layout::Counts);
         Ok(Box::new(match privacy {
             Some(privacy) => TopicsPlan::new(&model, facts.records, privacy)?,
@@ -46,6 +47,7 @@ impl Model for Topics {
         }))
     }
     fn read_plan(&self, facts: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
+        only_words(self, facts)?;
         let plan: TopicsPlan = parse(self.name(), plan)?;
         if plan.model.words != facts.inputs() || plan.model.layout != Layout::Counts {
             let why = format!("it has {} words, and the schema {}", plan.model.words, facts.inputs());
@@ -61,6 +63,14 @@ impl Model for Topics {
         }
         Ok(Box::new(Read::new(posterior)))
     }
+}
+
+/// Refuses columns that are not counts of words, which would be taken for documents.
+fn only_words(model: &dyn Model, facts: &Facts) -> Result<(), ModelError> {
+    if facts.words.is_some_and(|words| words != facts.columns.len()) {
+        return Err(ModelError::Words { model: model.name() });
+    }
+    Ok(())
 }
 
 impl Planned for TopicsPlan {

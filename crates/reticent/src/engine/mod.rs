@@ -21,6 +21,7 @@ mod noise;
 mod plan;
 mod sep;
 pub mod tempered;
+mod unbiased;
 pub mod vb;
 
 pub use ep::{Ep, adf, adf_pass, ep};
@@ -30,6 +31,7 @@ pub(crate) use plan::{exact_delta, signal_to_noise};
 use reticent_noise::with_wide_vectors;
 pub(crate) use sep::clip;
 pub use sep::{Average, Coordinates, Damping, Fit, Phase, Sep, sep};
+pub use unbiased::UnbiasedClip;
 
 /// A model whose sites can be matched by moments, in a family with flat natural parameters.
 pub trait SiteModel: Sync {

@@ -41,6 +41,10 @@ pub enum Damping {
     Share(f64),
     /// $\beta = 1/(t+1)$ for $t = 0, 1, \dots$: the average of all releases.
     Harmonic,
+    /// A weighted average of all releases: weights rise with the square of the step up to this step, and stay. The first
+    /// releases are about cavities far from where the run ends, and leave next to nothing behind; the noise is little more
+    /// than that of a plain average.
+    Rising(u64),
     /// Each $\beta$ by itself.
     Planned(Vec<f64>),
 }
@@ -51,8 +55,22 @@ impl Damping {
             Self::Step(eta) => (eta * batch / records).min(1.0),
             Self::Share(beta) => *beta,
             Self::Harmonic => 1.0 / (step + 1) as f64,
+            Self::Rising(full) => {
+                let weight = |t: u64| ((t + 1) as f64 / (*full).max(1) as f64).min(1.0).powi(2);
+                let rising = (0..(step + 1).min(*full)).map(weight).sum::<f64>();
+                weight(step) / (rising + (step + 1).saturating_sub(*full) as f64)
+            }
             Self::Planned(shares) => shares.get(step as usize).copied().unwrap_or(0.0),
         }
+    }
+
+    /// The standard deviation of the noise that so many releases of all records leave, over that of each of them.
+    pub(crate) fn noise_left(&self, steps: u64) -> f64 {
+        let step = |variance: f64, t: u64| {
+            let share = self.share(t, 1.0, 1.0);
+            (1.0 - share).powi(2) * variance + share * share
+        };
+        (0..steps).fold(0.0, step).sqrt()
     }
 }
 

@@ -35,11 +35,13 @@
 //! Minka, "Expectation propagation for approximate Bayesian inference", UAI 2001; Hernandez-Lobato, Adams, "Probabilistic
 //! backpropagation", ICML 2015, section 3.2, for the unknown noise.
 
+mod clip;
 mod logistic;
 mod predict;
 mod site;
 
 pub use super::prediction::Prediction;
+pub use clip::{ClippingNorm, Simulated};
 pub use predict::LinearPosterior;
 pub use site::LinearCavity;
 

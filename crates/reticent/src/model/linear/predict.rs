@@ -60,6 +60,12 @@ impl LinearPosterior {
         Self { moments, naive, noise_variance: 0.0, centre, response: Response::Logistic }
     }
 
+    /// Whether classes are by the logistic function, so that $w \cdot x$ is the logarithm of the odds.
+    #[must_use]
+    pub fn is_logistic(&self) -> bool {
+        self.response == Response::Logistic
+    }
+
     /// What is known of $w \cdot x$, and of the target of a regression: with the uncertainty from the privacy noise.
     ///
     /// # Panics
