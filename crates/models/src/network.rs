@@ -297,4 +297,71 @@ mod tests {
         let mean = (0..8).map(|_| right(1e6)).sum::<f64>() / 8.0;
         assert!(mean < 0.85, "{mean}");
     }
+
+    #[test]
+    fn explore_network() {
+        use rand::{RngExt, SeedableRng};
+        use rand_distr::Distribution;
+        let var = |name: &str, or: f64| std::env::var(name).map_or(or, |x| x.parse().unwrap());
+        let sets = var("SETS", 3.0) as u64;
+        let f = |x: &[f64]| 1.5 * (3.0 * x[0]).sin() + x[1] - 0.3;
+        for (n, epsilon) in [(20_000, 1.0), (20_000, 10.0), (5000, 1.0), (20_000, 1000.0)] {
+            let privacy = Privacy::new(epsilon, 1e-6, Adjacency::AddRemove).unwrap();
+            let facts = Facts::new(vec![1, 1], Target::TwoClasses, n);
+            let mut plan = ClassPlan::new(&facts, vec![PRIVATE_UNITS], &privacy).unwrap();
+            if std::env::var("CLIP").is_ok() {
+                plan.sep.clip = var("CLIP", 1.0);
+            }
+            if std::env::var("FLOOR").is_ok() {
+                plan.floor = var("FLOOR", 1.0);
+            }
+            let (mut covered, mut squares, mut brier, mut lowest, mut sds, mut slope, mut under) =
+                (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0);
+            let mut bins = [[0.0; 3]; 10];
+            for seed in 0..sets {
+                let mut rng = rand::rngs::ChaCha8Rng::seed_from_u64(seed);
+                let mut values = Vec::new();
+                for _ in 0..n {
+                    let x = [rng.random_range(-1.0..1.0), rng.random_range(-1.0..1.0)];
+                    let z: f64 = rand_distr::StandardNormal.sample(&mut rng);
+                    values.extend([x[0], x[1], (f(&x) + z).signum()]);
+                }
+                let (records, source) = (Records::new(values, 3).unwrap(), NoiseSource::from_os().unwrap());
+                let (fitted, _) = plan.fit(records, source, Some(&privacy), Box::new(Unlimited)).unwrap();
+                let m = 1000;
+                for _ in 0..m {
+                    let x = [rng.random_range(-1.0..1.0), rng.random_range(-1.0..1.0)];
+                    let Predicted::Class { probability, score, link, variances } = fitted.predict(&x, &[])
+                    else {
+                        panic!()
+                    };
+                    let (p, sd) = (link.probability(f(&x)), (variances.records + variances.privacy).sqrt());
+                    let by = 1.0 / (m as f64 * sets as f64);
+                    covered += by * f64::from(u8::from((score - f(&x)).abs() < 1.96 * sd));
+                    squares += by * (score - f(&x)).powi(2);
+                    brier += by * (probability - p).powi(2);
+                    lowest += by
+                        * -(p * probability.ln() + (1.0 - p) * (1.0 - probability).ln()
+                            - p * p.ln()
+                            - (1.0 - p) * (1.0 - p).ln());
+                    sds += by * sd * sd;
+                    slope += by * score * f(&x);
+                    under += by * score * score;
+                    let bin = &mut bins[((probability * 10.0) as usize).min(9)];
+                    bin[0] += by;
+                    bin[1] += by * probability;
+                    bin[2] += by * p;
+                }
+            }
+            let ece: f64 = bins.iter().map(|b| (b[1] - b[2]).abs()).sum();
+            println!(
+                "N {n} eps {epsilon} clip {}: coverage {covered:.3} rmse {:.3} sd {:.3} rmse p {:.3} excess log loss {lowest:.4} ece {ece:.4} slope {:.3}",
+                plan.sep.clip,
+                squares.sqrt(),
+                sds.sqrt(),
+                brier.sqrt(),
+                slope / under
+            );
+        }
+    }
 }

@@ -7,14 +7,12 @@ use reticent::budget::{Adjacency, Cost, Ledger, Privacy};
 use reticent::engine::{Average, Coordinates, Damping, Phase, SepPlan, SiteModel, UnbiasedClip, sep};
 use reticent::family::Covariance;
 use reticent::model::linear::{ClippingNorm, Linear, LinearPosterior, Response, Simulated};
-use reticent::model::network::NetworkPosterior;
 use reticent::receipt::Receipt;
 use reticent::wall::{Geometry, NoiseSource, Plan, Records, Sampler, Sums, Wall, WallError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::model::{parse, same_inputs, settle};
-use crate::network::ClassPlan;
 use crate::{
     Facts, Fitted, Link, Model, ModelError, Outline, Planned, Predicted, Release, Saved, Setting, Target,
     Variances,
@@ -22,8 +20,9 @@ use crate::{
 
 pub(crate) struct Probit;
 
-/// More inputs than this, and weights are taken to be independent: the noise in a full precision would be too much.
-const FEW: usize = 8;
+/// The most inputs of a private fit. Intervals of independent weights, which would do with less noise, are too narrow where inputs
+/// depend on each other, as levels do; and the covariance of the noise in a full precision has about $d^4/8$ elements.
+const MAX_INPUTS: usize = 32;
 /// Releases with privacy, and steps without.
 const STEPS: (u64, u64) = (40, 20);
 /// The step from which all releases have the same weight: those before lead there.
@@ -58,9 +57,7 @@ impl Model for Probit {
         let [prior_variance] = settle(self, facts)?;
         let (inputs, records) = (facts.inputs(), facts.records);
         let sep = match privacy {
-            Some(privacy) if inputs > FEW => {
-                return Ok(Box::new(ClassPlan::new(facts, Vec::new(), privacy)?));
-            }
+            Some(_) if inputs > MAX_INPUTS => return Err(too_many_inputs()),
             Some(privacy) => {
                 let model = linear(inputs, prior_variance)?;
                 Some(private_plan(&model, &facts.columns, prior_variance, records, privacy)?)
@@ -71,22 +68,21 @@ impl Model for Probit {
     }
     fn read_plan(&self, facts: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
         settle::<1>(self, facts)?;
-        let (inputs, plan): (_, Box<dyn Planned>) = if plan.get("hidden").is_some() {
-            let plan: ClassPlan = parse(self.name(), plan)?;
-            (plan.inputs, Box::new(plan))
-        } else {
-            let plan: ProbitPlan = parse(self.name(), plan)?;
-            (plan.inputs, Box::new(plan))
-        };
-        same_inputs(self.name(), inputs, facts)?;
-        Ok(plan)
+        let plan: ProbitPlan = parse(self.name(), plan)?;
+        same_inputs(self.name(), plan.inputs, facts)?;
+        if plan.sep.is_some() && plan.inputs > MAX_INPUTS {
+            return Err(too_many_inputs());
+        }
+        Ok(Box::new(plan))
     }
     fn load(&self, saved: &Saved) -> Result<Box<dyn Fitted>, ModelError> {
-        if let Ok(posterior) = saved.restore::<NetworkPosterior>(self.name()) {
-            return Ok(Box::new(posterior));
-        }
         Ok(Box::new(saved.restore::<LinearPosterior>(self.name())?))
     }
+}
+
+fn too_many_inputs() -> ModelError {
+    let expected = "at most 32 inputs to be private (a logistic model may have more)";
+    ModelError::Columns { model: "probit", expected }
 }
 
 /// A plan with the model that it is for.
@@ -266,37 +262,8 @@ mod tests {
     use super::*;
     use reticent::budget::Unlimited;
 
-    /// How often 95 % intervals of weights contain what records were drawn with, the mean of errors over stated deviations, and the mean
-    /// stated deviation, over all weights.
-    fn coverage(weights: &[f64], columns: &[usize], n: usize, epsilon: f64, sets: u64) -> (f64, f64, f64) {
-        let d = weights.len();
-        let privacy = Privacy::new(epsilon, 1e-6, Adjacency::ReplaceOne).unwrap();
-        let facts = Facts::new(columns.to_vec(), Target::TwoClasses, n);
-        let plan = Probit.plan(&facts, Some(&privacy)).unwrap();
-        let (mut inside, mut ratio, mut sds) = (0.0, 0.0, 0.0);
-        for seed in 0..sets {
-            let records = Records::new(drawn(weights, columns, n, 1000 + seed), d).unwrap();
-            let source = NoiseSource::from_os().unwrap();
-            let (fitted, _) = plan.fit(records, source, Some(&privacy), Box::new(Unlimited)).unwrap();
-            let posterior: LinearPosterior = fitted.save().unwrap().restore("probit").unwrap();
-            let mut text = String::new();
-            for i in 0..d {
-                let sd = posterior.moments.covariance[i * (d + 1)].sqrt();
-                let gap = posterior.moments.mean[i] - weights[i];
-                inside += f64::from(u8::from(gap.abs() < 1.96 * sd)) / (d as f64 * sets as f64);
-                ratio += gap / sd * weights[i].signum() / (d as f64 * sets as f64);
-                sds += sd / (d as f64 * sets as f64);
-                text += &format!("{:.3}±{:.3} ", posterior.moments.mean[i], sd);
-            }
-            if seed < 1 {
-                println!("   {text}");
-            }
-        }
-        (inside, ratio, sds)
-    }
-
-    fn drawn(weights: &[f64], columns: &[usize], n: usize, seed: u64) -> Vec<f64> {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    /// Records of these columns, drawn with these weights.
+    fn drawn(weights: &[f64], columns: &[usize], n: usize, rng: &mut ChaCha8Rng) -> Vec<f64> {
         let inputs = weights.len() - 1;
         let mut records = vec![0.0; n * (inputs + 1)];
         for row in records.chunks_exact_mut(inputs + 1) {
@@ -310,29 +277,61 @@ mod tests {
                 first += levels;
             }
             let score: f64 = row.iter().zip(weights).map(|(x, w)| x * w).sum::<f64>() + weights[inputs];
-            row[inputs] = (score + standard(&mut rng)).signum();
+            row[inputs] = (score + standard(rng)).signum();
         }
         records
     }
 
     #[test]
     fn explore() {
-        let sets = std::env::var("SETS").map_or(10, |x| x.parse().unwrap());
-        for (w, c) in [
-            (vec![0.8, -0.4, 0.2], vec![1, 1]),
-            (vec![2.0, -1.5, 1.0, 0.5, -1.0], vec![1, 3]),
-            (vec![0.5, 0.3, -0.3, 0.2, 0.1, -0.8, 1.0, 0.4, 0.2], vec![1, 1, 1, 1, 1, 1, 1, 1]),
-        ] {
+        let sets: u64 = std::env::var("SETS").map_or(10, |x| x.parse().unwrap());
+        let which: usize = std::env::var("WHICH").map_or(9, |x| x.parse().unwrap());
+        for (k, (w, columns)) in [
+            (Some(vec![0.8, -0.4, 0.2]), vec![1, 1]),
+            (Some(vec![2.0, -1.5, 1.0, 0.5, -1.0]), vec![1, 3]),
+            (None, vec![1, 3]),
+            (None, vec![1; 8]),
+            (None, vec![1, 1, 1, 1, 1, 2, 3, 4, 5]),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            if which < 9 && k != which {
+                continue;
+            }
             for (n, epsilon) in
                 [(20_000, 3.0), (20_000, 0.5), (2000, 3.0), (2000, 0.5), (500, 1.0), (20_000, 50.0)]
             {
                 let privacy = Privacy::new(epsilon, 1e-6, Adjacency::ReplaceOne).unwrap();
-                let facts = Facts::new(c.clone(), Target::TwoClasses, n);
-                println!("{:?}", Probit.plan(&facts, Some(&privacy)).unwrap().outline().why);
-                let found = coverage(&w, &c, n, epsilon, sets);
+                let facts = Facts::new(columns.clone(), Target::TwoClasses, n);
+                let plan = Probit.plan(&facts, Some(&privacy)).unwrap();
+                let d = facts.inputs() + 1;
+                let (mut inside, mut sds, mut z2, mut bias) =
+                    (vec![0.0; d], vec![0.0; d], vec![0.0; d], vec![0.0; d]);
+                for seed in 0..sets {
+                    let mut rng = ChaCha8Rng::seed_from_u64(1000 + seed);
+                    let truth = w.clone().unwrap_or_else(|| (0..d).map(|_| standard(&mut rng)).collect());
+                    let records = Records::new(drawn(&truth, &columns, n, &mut rng), d).unwrap();
+                    let (fitted, _) = plan
+                        .fit(records, NoiseSource::from_os().unwrap(), Some(&privacy), Box::new(Unlimited))
+                        .unwrap();
+                    let posterior: LinearPosterior = fitted.save().unwrap().restore("probit").unwrap();
+                    for i in 0..d {
+                        let sd = posterior.moments.covariance[i * (d + 1)].sqrt();
+                        let gap = posterior.moments.mean[i] - truth[i];
+                        inside[i] += f64::from(u8::from(gap.abs() < 1.96 * sd)) / sets as f64;
+                        z2[i] += (gap / sd).powi(2) / sets as f64;
+                        bias[i] += gap / sd * truth[i].signum() / sets as f64;
+                        sds[i] += sd / sets as f64;
+                    }
+                }
+                let mean = |x: &[f64]| x.iter().sum::<f64>() / d as f64;
                 println!(
-                    "{w:?} N {n} eps {epsilon}: coverage {:.3} bias/sd {:.3} sd {:.4}",
-                    found.0, found.1, found.2
+                    "{columns:?} N {n} eps {epsilon}: coverage {:.3} z2 {:.3} bias {:.3} sd {:.4}   bias {bias:.2?} sd {sds:.3?}",
+                    mean(&inside),
+                    mean(&z2),
+                    mean(&bias),
+                    mean(&sds)
                 );
             }
         }

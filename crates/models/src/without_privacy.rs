@@ -3,15 +3,15 @@
 use serde_json::Value;
 
 /// Parts of a plan that are about privacy alone.
-const ABOUT_PRIVACY: [&str; 7] =
-    ["delta", "laplace", "adjacency", "sensitivity", "expected", "expected_noise", "why"];
+const ABOUT_PRIVACY: [&str; 8] =
+    ["delta", "laplace", "mechanism", "adjacency", "sensitivity", "expected", "expected_sd", "why"];
 /// And parts of their names.
-const IN_NAMES: [&str; 3] = ["epsilon", "multiplier", "clip"];
+const IN_NAMES: [&str; 3] = ["epsilon", "multiplier", "_noise"];
 
 /// A plan without what is about privacy: what a file may state of a fit that had none. It cannot be run again.
 ///
-/// Several models choose the plan of a fit without privacy as if for a large budget. Neither that budget nor noise or clipping
-/// that follow from it took part in the fit.
+/// Several models choose the plan of a fit without privacy as if for a large budget. Neither that budget nor the noise that
+/// follows from it took part in the fit.
 #[must_use]
 pub fn without_privacy(plan: Value) -> Value {
     match plan {

@@ -12,6 +12,7 @@ mod plan;
 mod real;
 mod report;
 mod reproduce;
+mod statements;
 mod uci;
 
 use std::process::{Command, Output, Stdio};

@@ -71,6 +71,19 @@ pub trait SiteModel: Sync {
         moved
     }
 
+    /// The same, with the covariance of the noise in the likelihood part: models that can tell what of it is noise prepare the
+    /// cavity that knows it, so that sites are about weights that noise has not led astray.
+    fn leave_out_noisy(
+        &self,
+        likelihood: &[f64],
+        _noise: &Noise,
+        kept: f64,
+        natural: &mut [f64],
+        cavity: &mut Self::Cavity,
+    ) -> u64 {
+        self.leave_out(likelihood, kept, natural, cavity)
+    }
+
     /// Writes the natural parameters of a record's site to `out`, which holds zeros. A site that does not exist is NaN; the
     /// wall makes it nothing.
     fn site(&self, cavity: &Self::Cavity, record: &[f64], out: &mut [f64]);

@@ -199,7 +199,9 @@ impl Sep {
             if coordinates == Coordinates::Difference {
                 factor.iter_mut().zip(&self.likelihood).for_each(|(f, l)| *f = l * by_n);
             }
-            self.projections += model.leave_out(&self.likelihood, 1.0 - by_n, &mut natural, &mut cavity);
+            let kept = 1.0 - by_n;
+            self.projections +=
+                model.leave_out_noisy(&self.likelihood, &self.noise, kept, &mut natural, &mut cavity);
             let sites =
                 Sites { model, cavity: &cavity, factor: &factor, coordinates, clip: phase.clip.as_ref() };
             let mut released = wall.sum(phase.sums, &sites)?;
@@ -311,5 +313,30 @@ impl Mean {
         }
         self.square.scale(1.0 / self.count);
         Some((self.sum.iter().map(|x| x / self.count).collect(), self.square))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The weights that shares give to each release: squares of the step up to the fourth, and then all the same.
+    #[test]
+    fn rising_weights_are_squares_up_to_a_step() {
+        let damping = Damping::Rising(4);
+        let mut weights: Vec<f64> = Vec::new();
+        for step in 0..10 {
+            let share = damping.share(step, 1.0, 1.0);
+            weights.iter_mut().for_each(|weight| *weight *= 1.0 - share);
+            weights.push(share);
+        }
+        let expected: Vec<f64> = (1..=10u32).map(|t| (f64::from(t) / 4.0).min(1.0).powi(2)).collect();
+        let total: f64 = expected.iter().sum();
+        for (found, expected) in weights.iter().zip(&expected) {
+            assert!((found - expected / total).abs() < 1e-12, "{weights:?}");
+        }
+        let square: f64 = expected.iter().map(|x| x * x).sum();
+        assert!((damping.noise_left(10) - square.sqrt() / total).abs() < 1e-12);
+        assert!((Damping::Harmonic.noise_left(25) - 0.2).abs() < 1e-12);
     }
 }

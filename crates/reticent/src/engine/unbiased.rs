@@ -1,4 +1,4 @@
-use super::{Block, SiteModel};
+use super::{Block, Noise, SiteModel};
 
 /// A model of two classes whose centred sites are scaled to a norm before they reach the wall, by a factor that does not
 /// depend on the class.
@@ -65,6 +65,16 @@ impl<M: SiteModel> SiteModel for UnbiasedClip<'_, M> {
     fn leave_out(&self, likelihood: &[f64], kept: f64, natural: &mut [f64], cavity: &mut M::Cavity) -> u64 {
         self.model.leave_out(likelihood, kept, natural, cavity)
     }
+    fn leave_out_noisy(
+        &self,
+        likelihood: &[f64],
+        noise: &Noise,
+        kept: f64,
+        natural: &mut [f64],
+        cavity: &mut M::Cavity,
+    ) -> u64 {
+        self.model.leave_out_noisy(likelihood, noise, kept, natural, cavity)
+    }
     fn site(&self, cavity: &M::Cavity, record: &[f64], out: &mut [f64]) {
         self.model.site(cavity, record, out);
     }
@@ -88,5 +98,61 @@ impl<M: SiteModel> SiteModel for UnbiasedClip<'_, M> {
     }
     fn blocks(&self) -> Vec<Block> {
         self.model.blocks()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::clip;
+    use crate::family::{Covariance, Moments};
+    use crate::model::linear::{Linear, LinearCavity, Response};
+    use crate::model::normal;
+    use crate::wall::Geometry;
+
+    const NORM: f64 = 0.7;
+
+    /// Scores of both classes, weighted by their probabilities at the cavity mean, for a record whose sites are too long.
+    fn expected_score(clipped: impl Fn(&Linear, &LinearCavity, &[f64], &mut [f64])) -> f64 {
+        let model = Linear::new(2, 1.0, Covariance::Full, Response::Probit).unwrap();
+        let narrow = (0..9).map(|k| if k % 4 == 0 { 1e-9 } else { 0.0 }).collect();
+        let mean = vec![0.8, -0.4, 0.2];
+        let score = 0.9 * mean[0] - 0.5 * mean[1] + mean[2];
+        let natural = model.family().natural(&Moments { mean, covariance: narrow }).unwrap();
+        let mut cavity = LinearCavity::default();
+        model.condition(&natural, &mut cavity);
+        let term = |class: f64| {
+            let mut out = vec![0.0; model.width()];
+            clipped(&model, &cavity, &[0.9, -0.5, class], &mut out);
+            assert!(norm(&out) <= NORM * (1.0 + 1e-12));
+            normal::cdf(class * score) * out[2]
+        };
+        term(1.0) + term(-1.0)
+    }
+
+    /// A factor that both classes share leaves an expectation of 0; clipping each class by itself does not.
+    #[test]
+    fn clipped_scores_have_no_expectation() {
+        let unbiased = expected_score(|model, cavity, record, out| {
+            UnbiasedClip::new(model, NORM).site_centred(cavity, record, out);
+        });
+        let biased = expected_score(|model, cavity, record, out| {
+            model.site_centred(cavity, record, out);
+            clip(&Geometry::Ball { radius: NORM }, out);
+        });
+        assert!(unbiased.abs() < 1e-7, "{unbiased}");
+        assert!(biased.abs() > 0.05, "{biased}");
+    }
+
+    /// Sites that are short enough stay as they are.
+    #[test]
+    fn short_sites_are_not_clipped() {
+        let model = Linear::new(1, 1.0, Covariance::Full, Response::Probit).unwrap();
+        let mut cavity = LinearCavity::default();
+        model.condition(model.prior(), &mut cavity);
+        let [mut found, mut expected] = [(); 2].map(|()| vec![0.0; model.width()]);
+        UnbiasedClip::new(&model, 100.0).site_centred(&cavity, &[0.5, 1.0], &mut found);
+        model.site_centred(&cavity, &[0.5, 1.0], &mut expected);
+        assert_eq!(found, expected);
     }
 }
