@@ -261,6 +261,7 @@ fn standard(rng: &mut ChaCha8Rng) -> f64 {
 mod tests {
     use super::*;
     use reticent::budget::Unlimited;
+    use reticent::family::Moments;
 
     /// Records of these columns, drawn with these weights.
     fn drawn(weights: &[f64], columns: &[usize], n: usize, rng: &mut ChaCha8Rng) -> Vec<f64> {
@@ -282,58 +283,113 @@ mod tests {
         records
     }
 
+    const WEIGHTS: [f64; 3] = [0.8, -0.4, 0.2];
+
+    fn budget(epsilon: f64) -> Privacy {
+        Privacy::new(epsilon, 1e-6, Adjacency::ReplaceOne).unwrap()
+    }
+
+    fn fitted(
+        plan: &dyn Planned,
+        values: Vec<f64>,
+        width: usize,
+        privacy: Option<&Privacy>,
+    ) -> LinearPosterior {
+        let (records, source) = (Records::new(values, width).unwrap(), NoiseSource::from_os().unwrap());
+        let (fitted, _) = plan.fit(records, source, privacy, Box::new(Unlimited)).unwrap();
+        fitted.save().unwrap().restore("probit").unwrap()
+    }
+
+    /// Errors of the weights over their stated deviations.
+    fn errors(posterior: &LinearPosterior, truth: &[f64]) -> Vec<f64> {
+        let Moments { mean, covariance } = &posterior.moments;
+        let d = mean.len();
+        (0..d).map(|i| (mean[i] - truth[i]) / covariance[i * (d + 1)].sqrt()).collect()
+    }
+
+    /// A clip that looks at the class left these weights at 1.47, -0.69 and 0.31 with deviations of 0.02, whatever the budget. A
+    /// normal number is six deviations off once in 5e8: two fits of three weights are so by chance once in 8e7 runs.
     #[test]
-    fn explore() {
-        let sets: u64 = std::env::var("SETS").map_or(10, |x| x.parse().unwrap());
-        let which: usize = std::env::var("WHICH").map_or(9, |x| x.parse().unwrap());
-        for (k, (w, columns)) in [
-            (Some(vec![0.8, -0.4, 0.2]), vec![1, 1]),
-            (Some(vec![2.0, -1.5, 1.0, 0.5, -1.0]), vec![1, 3]),
-            (None, vec![1, 3]),
-            (None, vec![1; 8]),
-            (None, vec![1, 1, 1, 1, 1, 2, 3, 4, 5]),
-        ]
-        .into_iter()
-        .enumerate()
-        {
-            if which < 9 && k != which {
-                continue;
-            }
-            for (n, epsilon) in
-                [(20_000, 3.0), (20_000, 0.5), (2000, 3.0), (2000, 0.5), (500, 1.0), (20_000, 50.0)]
-            {
-                let privacy = Privacy::new(epsilon, 1e-6, Adjacency::ReplaceOne).unwrap();
+    fn clipping_adds_no_bias() {
+        let (n, privacy) = (20_000, budget(3.0));
+        let plan = Probit.plan(&Facts::new(vec![1, 1], Target::TwoClasses, n), Some(&privacy)).unwrap();
+        for seed in 0..2 {
+            let values = drawn(&WEIGHTS, &[1, 1], n, &mut ChaCha8Rng::seed_from_u64(seed));
+            let posterior = fitted(plan.as_ref(), values, 3, Some(&privacy));
+            let errors = errors(&posterior, &WEIGHTS);
+            assert!(errors.iter().all(|error| error.abs() < 6.0), "{posterior:?}");
+            // An interval that is right because it is wide would be no use: half as much again as records alone leave.
+            assert!(posterior.moments.covariance[0].sqrt() < 0.03, "{posterior:?}");
+        }
+    }
+
+    /// 95 % intervals of the first weight over 20 sets of records. Intervals that hold the truth in at least 93 % of all sets miss
+    /// it in ten of 20 with a probability below 6e-7; those of a biased clip missed it in all.
+    #[test]
+    fn intervals_of_a_private_weight_cover() {
+        let (n, privacy) = (3000, budget(3.0));
+        let plan = Probit.plan(&Facts::new(vec![1, 1], Target::TwoClasses, n), Some(&privacy)).unwrap();
+        let missed = |seed: &u64| {
+            let values = drawn(&WEIGHTS, &[1, 1], n, &mut ChaCha8Rng::seed_from_u64(100 + seed));
+            errors(&fitted(plan.as_ref(), values, 3, Some(&privacy)), &WEIGHTS)[0].abs() > 1.96
+        };
+        let missed = (0..20).filter(missed).count();
+        assert!(missed < 10, "{missed}");
+    }
+
+    /// With a budget that buys all there is to have, nothing is clipped and the noise is a hundredth of what records leave: the same
+    /// posterior as without privacy, to a fifth of a deviation.
+    #[test]
+    fn a_large_budget_gives_the_fit_without_privacy() {
+        let (n, privacy) = (20_000, budget(60.0));
+        let facts = Facts::new(vec![1, 1], Target::TwoClasses, n);
+        let values = drawn(&WEIGHTS, &[1, 1], n, &mut ChaCha8Rng::seed_from_u64(5));
+        let private = Probit.plan(&facts, Some(&privacy)).unwrap();
+        assert!(
+            private.outline().why[0].contains(" 0.0 % of simulated sites"),
+            "{:?}",
+            private.outline().why
+        );
+        let private = fitted(private.as_ref(), values.clone(), 3, Some(&privacy));
+        let plain = fitted(Probit.plan(&facts, None).unwrap().as_ref(), values, 3, None);
+        let apart = errors(&private, &plain.moments.mean);
+        assert!(apart.iter().all(|gap| gap.abs() < 0.2), "{private:?} {plain:?}");
+        for i in [0, 4, 8] {
+            let ratio = private.moments.covariance[i] / plain.moments.covariance[i];
+            assert!((ratio - 1.0).abs() < 0.05, "{ratio}");
+        }
+    }
+
+    /// Weights from the prior, columns of levels, few records and small budgets.
+    #[test]
+    #[ignore = "takes minutes"]
+    fn intervals_cover_at_every_budget() {
+        let sets = 40;
+        for columns in [vec![1, 1], vec![1, 3], vec![1; 8], vec![1, 1, 2, 3, 4, 5]] {
+            for (n, epsilon) in [(20_000, 3.0), (20_000, 0.5), (2000, 3.0), (2000, 0.5), (500, 1.0)] {
+                let privacy = budget(epsilon);
                 let facts = Facts::new(columns.clone(), Target::TwoClasses, n);
                 let plan = Probit.plan(&facts, Some(&privacy)).unwrap();
                 let d = facts.inputs() + 1;
-                let (mut inside, mut sds, mut z2, mut bias) =
-                    (vec![0.0; d], vec![0.0; d], vec![0.0; d], vec![0.0; d]);
+                let mut covered = 0;
                 for seed in 0..sets {
                     let mut rng = ChaCha8Rng::seed_from_u64(1000 + seed);
-                    let truth = w.clone().unwrap_or_else(|| (0..d).map(|_| standard(&mut rng)).collect());
-                    let records = Records::new(drawn(&truth, &columns, n, &mut rng), d).unwrap();
-                    let (fitted, _) = plan
-                        .fit(records, NoiseSource::from_os().unwrap(), Some(&privacy), Box::new(Unlimited))
-                        .unwrap();
-                    let posterior: LinearPosterior = fitted.save().unwrap().restore("probit").unwrap();
-                    for i in 0..d {
-                        let sd = posterior.moments.covariance[i * (d + 1)].sqrt();
-                        let gap = posterior.moments.mean[i] - truth[i];
-                        inside[i] += f64::from(u8::from(gap.abs() < 1.96 * sd)) / sets as f64;
-                        z2[i] += (gap / sd).powi(2) / sets as f64;
-                        bias[i] += gap / sd * truth[i].signum() / sets as f64;
-                        sds[i] += sd / sets as f64;
-                    }
+                    let truth: Vec<f64> = (0..d).map(|_| standard(&mut rng)).collect();
+                    let values = drawn(&truth, &columns, n, &mut rng);
+                    let errors = errors(&fitted(plan.as_ref(), values, d, Some(&privacy)), &truth);
+                    covered += errors.iter().filter(|error| error.abs() < 1.96).count();
                 }
-                let mean = |x: &[f64]| x.iter().sum::<f64>() / d as f64;
-                println!(
-                    "{columns:?} N {n} eps {epsilon}: coverage {:.3} z2 {:.3} bias {:.3} sd {:.4}   bias {bias:.2?} sd {sds:.3?}",
-                    mean(&inside),
-                    mean(&z2),
-                    mean(&bias),
-                    mean(&sds)
-                );
+                let covered = covered as f64 / (d * sets as usize) as f64;
+                assert!(covered > 0.9, "{columns:?}, {n} records, epsilon {epsilon}: {covered}");
             }
         }
+    }
+
+    #[test]
+    fn many_inputs_are_refused_with_privacy_only() {
+        let facts = Facts::new(vec![MAX_INPUTS + 1], Target::TwoClasses, 1000);
+        let refused = Probit.plan(&facts, Some(&budget(1.0))).err().unwrap().to_string();
+        assert!(refused.contains("at most 32 inputs") && refused.contains("logistic"), "{refused}");
+        assert!(Probit.plan(&facts, None).is_ok());
     }
 }
