@@ -20,7 +20,11 @@ pub(crate) fn facts(schema: &Schema, records: usize) -> Facts {
         _ if column.levels().len() == 2 => Target::TwoClasses,
         _ => Target::Classes,
     });
-    Facts::new(columns.collect(), target, records)
+    let words = schema.features().iter().map(|column| match column.kind() {
+        Kind::Text { vocabulary, .. } => vocabulary.len(),
+        _ => 0,
+    });
+    Facts { words: Some(words.sum()), ..Facts::new(columns.collect(), target, records) }
 }
 
 /// Opens a schema; its file is part of every message.

@@ -122,12 +122,11 @@ fn predicted(opened: &Opened, inputs: &[f64]) -> Option<Bands> {
             let both = about(mean, (records + privacy).sqrt(), &decode);
             Some((decode(mean), target, about(mean, records.sqrt(), &decode), both))
         }
-        Predicted::Class { probability, variances: Variances { records, privacy, .. } } => {
-            // On the scale of the odds, which is near enough for a picture, and back.
-            let odds = (probability / (1.0 - probability)).ln().clamp(-30.0, 30.0);
-            let back = |odds: f64| 1.0 / (1.0 + (-odds).exp());
-            let both = about(odds, (records + privacy).sqrt(), &back);
-            Some((probability, None, about(odds, records.sqrt(), &back), both))
+        Predicted::Class { probability, score, link, variances: Variances { records, privacy, .. } } => {
+            // Deviations are of the score, so that bands are ends of intervals of the score.
+            let probability_of = |score: f64| link.probability(score);
+            let both = about(score, (records + privacy).sqrt(), &probability_of);
+            Some((probability, None, about(score, records.sqrt(), &probability_of), both))
         }
         Predicted::Component { .. } | Predicted::Topics { .. } | Predicted::Reconstruction { .. } => None,
     }

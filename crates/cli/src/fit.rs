@@ -5,16 +5,17 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use reticent::budget::{Adjacency, LedgerError, Privacy};
-use reticent::receipt::Receipt;
+use reticent::receipt::{BOUNDS_WERE_STATED, Receipt};
 use reticent::wall::NoiseSource;
 use reticent_models::{Facts, Fitted, Model, Planned, Score, model};
 use reticent_tables::{Encoder, Rows, Schema, Source};
 use serde_json::{Value, json};
 
 use crate::bounds::Purchase;
-use crate::opened::{Opened, score};
+use crate::opened::{Opened, score, within_bounds};
 use crate::output::{self, Failure};
 use crate::request::{self, Accepted, Options};
+use crate::show::WARNINGS;
 use crate::watched::Watched;
 use crate::{data, evaluate, journal, ledger, resume};
 
@@ -134,7 +135,10 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     facts.records = records(args, &source, rows.count())?;
     let accepted = request::accept(&args.options, model, &schema, &facts, privacy.as_ref(), plan.as_ref())?;
     let Accepted { planned, purchase } = accepted;
-    let plan = request::plan_file(model, &facts, planned.as_ref());
+    let mut plan = request::plan_file(model, &facts, planned.as_ref());
+    if privacy.is_none() {
+        plan = reticent_models::without_privacy(plan);
+    }
 
     let of = whole_run(args, &plan)?;
     let watched = resume::watched(args, &of)?;
@@ -142,11 +146,19 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     // Whatever fails from here on is told with what stays charged and how to go on.
     let unfinished = |failure| resume::unfinished(args, &watched, failure);
     let (schema, fitted, mut receipt) = run.fit(schema, &source, rows, &watched).map_err(unfinished)?;
+    if !schema.is_stated() {
+        receipt.assumptions.retain(|assumption| assumption != BOUNDS_WERE_STATED);
+    }
     receipt.assumptions.extend(schema.assumptions());
     receipt.assumptions.extend(args.options.assumptions(privacy.as_ref(), facts.records));
+    let fitted = within_bounds(fitted, &schema);
     let score = tests.as_ref().map(|tests| score(fitted.as_ref(), &schema, tests)).transpose();
     let score = score.map_err(unfinished)?;
-    let card = card(args, model, &schema, privacy.as_ref(), score.as_ref());
+    let warnings = fitted.warnings(&schema.encoded_names());
+    let mut card = card(args, model, &schema, privacy.as_ref(), score.as_ref());
+    if !warnings.is_empty() {
+        card[WARNINGS] = json!(warnings);
+    }
     let receipt_json = serde_json::to_value(&receipt).expect("a receipt is numbers and texts");
     Opened::bytes(model, fitted.as_ref(), &schema, plan, receipt_json.clone(), card)
         .and_then(|bytes| keep(args, &watched, &bytes))
@@ -156,10 +168,10 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
         (false, true) => {
             let out = args.out.display().to_string();
             output::json(
-                &json!({ "model": model.name(), "out": out, "receipt": receipt_json, "score": score }),
+                &json!({ "model": model.name(), "out": out, "receipt": receipt_json, "score": score, "warnings": warnings }),
             )
         }
-        (false, false) => describe(args, model, &schema, &receipt, score.as_ref()),
+        (false, false) => describe(args, model, &schema, &receipt, score.as_ref(), &warnings),
     })
 }
 
@@ -318,12 +330,16 @@ fn describe(
     schema: &Schema,
     receipt: &Receipt,
     score: Option<&Score>,
+    warnings: &[String],
 ) -> String {
     let out = args.out.display();
     let of = schema.target().map_or(String::new(), |target| format!(" of {}", target.name()));
     let mut text = format!("{out}: {} model{of}\n\n{receipt}", model.name());
     if let Some(score) = score {
         let _ = write!(text, "\n{}", evaluate::describe(score, schema));
+    }
+    for warning in warnings {
+        let _ = write!(text, "\nwarning: {warning}\n");
     }
     let _ = write!(text, "\nNext: reticent report {out} --out report.html\n");
     text

@@ -3,8 +3,8 @@
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
 
-use reticent_models::{Fitted, Model, Predicted, QUANTILES, Saved, Score, Scorer, model};
-use reticent_tables::{Array, Encoder, Header, ModelFile, Schema, Source, Units};
+use reticent_models::{Bounded, Fitted, Model, Predicted, QUANTILES, Saved, Score, Scorer, model};
+use reticent_tables::{Array, Column, Encoder, Header, Kind, ModelFile, Scale, Schema, Source, Units};
 use serde_json::{Value, json};
 
 use crate::data;
@@ -34,6 +34,7 @@ impl Opened {
             .collect();
         let saved = Saved { arrays, state: header.card[STATE].clone() };
         let fitted = model(&header.model).and_then(|model| model.load(&saved)).map_err(|_| wrong())?;
+        let fitted = within_bounds(fitted, &schema);
         // The file may be anything with a right checksum: predictions rely on these sizes.
         let inputs = data::facts(&schema, 1).inputs();
         if header.bounds["inputs"] != json!(inputs) || !predicts(fitted.as_ref(), inputs) {
@@ -82,6 +83,13 @@ impl Opened {
     pub(crate) fn score(&self, source: &Source) -> Result<Score, Failure> {
         score(self.fitted.as_ref(), &self.schema, source)
     }
+}
+
+/// The same model, with predictions within the bounds of the target if it has any.
+pub(crate) fn within_bounds(fitted: Box<dyn Fitted>, schema: &Schema) -> Box<dyn Fitted> {
+    let bounded =
+        |column: &Column| matches!(column.kind(), Kind::Numeric { scale: Scale::Bounds { .. }, .. });
+    if schema.target().is_some_and(bounded) { Box::new(Bounded(fitted)) } else { fitted }
 }
 
 /// Whether a model can predict for so many inputs. Arrays of sizes that do not fit together are only noticed by trying.

@@ -23,6 +23,14 @@ pub(crate) struct Args {
     json: bool,
 }
 
+/// Where a card has what a reader must know before relying on the model.
+pub(crate) const WARNINGS: &str = "warnings";
+
+/// The warnings of a card.
+pub(crate) fn warnings(card: &Value) -> impl Iterator<Item = &str> {
+    card[WARNINGS].as_array().into_iter().flatten().map(word)
+}
+
 pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     let opened = Opened::read(&args.model)?;
     if args.json {
@@ -34,6 +42,9 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     let mut text = format!("{} model: {}\n", opened.header.model, word(&card["about"]));
     if let Some(target) = opened.schema.target() {
         let _ = writeln!(text, "target {}, {} inputs", target.name(), opened.schema.features().len());
+    }
+    for warning in warnings(card) {
+        let _ = writeln!(text, "warning: {warning}");
     }
     let effects = effects(&opened);
     if !effects.is_empty() {

@@ -11,7 +11,9 @@ use serde_json::Value;
 
 use crate::model::{out_of_range, parse, same_shape, settings};
 use crate::regression::weights;
-use crate::{Estimate, Facts, Fitted, Model, ModelError, Outline, Planned, Release, Saved, Setting, Target};
+use crate::{
+    Bounded, Estimate, Facts, Fitted, Model, ModelError, Outline, Planned, Release, Saved, Setting, Target,
+};
 
 pub(crate) struct VariationalNetworks;
 pub(crate) struct GradientNetworks;
@@ -105,7 +107,7 @@ impl Model for GradientNetworks {
         Ok(Box::new(parse::<GradientsPlan>(self.name(), plan)?))
     }
     fn load(&self, saved: &Saved) -> Result<Box<dyn Fitted>, ModelError> {
-        Ok(Box::new(saved.restore::<NetworkPosterior>(self.name())?))
+        Ok(Box::new(Bounded(saved.restore::<NetworkPosterior>(self.name())?)))
     }
 }
 
@@ -227,6 +229,6 @@ impl Planned for GradientsPlan {
             Some(privacy) => self.plan.fit(records, self.inputs, source, privacy, ledger)?,
             None => settings.fit_without_noise(records, *count, self.inputs, source, ledger)?,
         };
-        Ok((Box::new(posterior), receipt))
+        Ok((Box::new(Bounded(posterior)), receipt))
     }
 }

@@ -25,6 +25,10 @@ pub enum ModelError {
     Target { model: &'static str, expected: &'static str, found: &'static str },
     #[error("a {model} model needs {expected}; hint: choose other columns or another model")]
     Columns { model: &'static str, expected: &'static str },
+    #[error(
+        "a {model} model needs columns of words alone; hint: give each a `vocabulary` and `kind = \"text\"` in the schema, and leave the others out"
+    )]
+    Words { model: &'static str },
     #[error("a {model} model has no setting {name:?}; hint: it has {}", settings(model))]
     NoSetting { model: &'static str, name: String },
     #[error("a {model} model needs a value for {name:?}, {range}: {about}; hint: add --set {name}=NUMBER")]

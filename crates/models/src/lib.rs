@@ -26,6 +26,7 @@
 
 mod baseline;
 mod bernoulli;
+mod bounded;
 mod categorical;
 mod conjugate;
 #[cfg(test)]
@@ -49,14 +50,17 @@ mod score;
 mod setting;
 mod sigmoid_belief;
 mod topics;
+mod without_privacy;
 
+pub use bounded::Bounded;
 pub use error::ModelError;
 pub use estimate::{Estimate, Limits, OPERATIONS_PER_SECOND};
 pub use model::{Facts, Fitted, Highlight, Model, Outline, Planned, Point, Release, Target, check_settings};
-pub use predicted::{Predicted, Variances};
+pub use predicted::{Link, Predicted, Variances};
 pub use saved::Saved;
 pub use score::{Calibration, QUANTILES, Score, Scorer};
 pub use setting::{Range, Setting};
+pub use without_privacy::without_privacy;
 
 /// All models, by name.
 #[must_use]

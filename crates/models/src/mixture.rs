@@ -201,6 +201,22 @@ impl Fitted for MixturePosterior {
         self.components.iter().enumerate().map(point).collect()
     }
 
+    fn warnings(&self, inputs: &[String]) -> Vec<String> {
+        let warning = |(k, component): (usize, &Component)| {
+            let outside = component.mean.iter().zip(inputs).filter(|(mean, _)| mean.abs() > 1.0);
+            let names: Vec<&str> = outside.map(|(_, name)| name.as_str()).collect();
+            (!names.is_empty()).then(|| {
+                format!(
+                    "the mean of component {} is outside the bounds of {}, where no record is: it is noise or the \
+                     prior rather than a group of records",
+                    k + 1,
+                    names.join(", ")
+                )
+            })
+        };
+        self.components.iter().enumerate().filter_map(warning).collect()
+    }
+
     fn save(&self) -> Result<Saved, ModelError> {
         Saved::of(self)
     }

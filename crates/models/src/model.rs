@@ -47,6 +47,8 @@ pub struct Facts {
     pub target: Target,
     /// The public number of records.
     pub records: usize,
+    /// How many of the columns count words of texts; none if the caller does not state it.
+    pub words: Option<usize>,
     /// Settings that differ from their defaults.
     pub settings: BTreeMap<String, f64>,
     /// What the fit may take.
@@ -57,7 +59,8 @@ impl Facts {
     /// With the default settings and limits.
     #[must_use]
     pub fn new(columns: Vec<usize>, target: Target, records: usize) -> Self {
-        Self { columns, target, records, settings: BTreeMap::new(), limits: Limits::default() }
+        let (words, settings, limits) = (None, BTreeMap::new(), Limits::default());
+        Self { columns, target, records, words, settings, limits }
     }
 
     /// Inputs of a record.
@@ -185,6 +188,10 @@ pub trait Fitted {
     }
     /// What the model is about in a few words each, such as the words of topics, given the names of the inputs. Most models have none.
     fn highlights(&self, _inputs: &[String]) -> Vec<Highlight> {
+        Vec::new()
+    }
+    /// What a reader must know before relying on the model, as sentences, given the names of the inputs. Most models have none.
+    fn warnings(&self, _inputs: &[String]) -> Vec<String> {
         Vec::new()
     }
     /// The model as named arrays.

@@ -11,10 +11,13 @@ use serde_json::Value;
 use crate::conjugate::{Once, POSTERIOR, Single, parse_plan, plenty, reading};
 use crate::model::settings;
 use crate::{
-    Estimate, Facts, Fitted, Model, ModelError, Planned, Predicted, Saved, Setting, Target, Variances,
+    Estimate, Facts, Fitted, Link, Model, ModelError, Planned, Predicted, Saved, Setting, Target, Variances,
 };
 
 pub(crate) struct NaiveBayes;
+
+/// The largest logarithm of odds: beyond it a probability is 0 or 1 in floating point.
+const MAX_SCORE: f64 = 36.0;
 
 const SETTINGS: [Setting; 3] = [
     Setting::integer("bins", "the levels that a number is cut into, equally wide", (1, MAX_BINS as u32))
@@ -100,7 +103,8 @@ impl Fitted for NaiveBayesPosterior {
     fn predict(&self, inputs: &[f64], _: &[f64]) -> Predicted {
         let (probability, records, all) = NaiveBayesPosterior::predict(self, inputs);
         let variances = Variances { records, privacy: all - records, targets: 0.0 };
-        Predicted::Class { probability, variances }
+        let score = (probability / (1.0 - probability)).ln().clamp(-MAX_SCORE, MAX_SCORE);
+        Predicted::Class { probability, score, link: Link::Logistic, variances }
     }
 
     fn save(&self) -> Result<Saved, ModelError> {

@@ -95,7 +95,7 @@ impl Fitted for Vec<NormalColumn> {
     fn points(&self) -> Vec<Point> {
         let moments: Vec<(f64, f64, f64)> = self.iter().map(NormalColumn::mean).collect();
         vec![Point {
-            name: "mean".into(),
+            name: "mean of each column, within its bounds".into(),
             mean: moments.iter().map(|m| m.0).collect(),
             records_sd: moments.iter().map(|m| m.1.sqrt()).collect(),
             sd: moments.iter().map(|m| m.2.sqrt()).collect(),

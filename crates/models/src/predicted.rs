@@ -1,5 +1,7 @@
 //! What a fitted model says about a record.
 
+use reticent::model::Prediction;
+
 /// Where the uncertainty of a prediction comes from.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Variances {
@@ -19,6 +21,26 @@ impl Variances {
     }
 }
 
+/// The function from the score of a record to the probability of its second class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Link {
+    /// The normal distribution function.
+    Probit,
+    /// The logistic function: the score is the logarithm of the odds.
+    Logistic,
+}
+
+impl Link {
+    /// The probability of a score.
+    #[must_use]
+    pub fn probability(self, score: f64) -> f64 {
+        match self {
+            Self::Probit => Prediction { mean: score, variance: 0.0, noise_variance: 1.0 }.positive(),
+            Self::Logistic => 1.0 / (1.0 + (-score).exp()),
+        }
+    }
+}
+
 /// A prediction for one record, in encoded units.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Predicted {
@@ -35,7 +57,11 @@ pub enum Predicted {
     Class {
         /// How probable the second class is, the one encoded as 1.
         probability: f64,
-        /// The uncertainty of the score behind it.
+        /// The expected score behind it.
+        score: f64,
+        /// What makes a probability of a score.
+        link: Link,
+        /// The uncertainty of the score, on the score's scale.
         variances: Variances,
     },
     /// Of the component of a mixture.
@@ -63,4 +89,18 @@ pub enum Predicted {
         /// How probable a one is for each input.
         probabilities: Vec<f64>,
     },
+}
+
+impl Predicted {
+    /// The same with a mean and quantiles of a number that are within its bounds, -1 and 1.
+    #[must_use]
+    pub fn within_bounds(self) -> Self {
+        match self {
+            Self::Number { mean, variances, mut quantiles } => {
+                quantiles.iter_mut().for_each(|quantile| *quantile = quantile.clamp(-1.0, 1.0));
+                Self::Number { mean: mean.clamp(-1.0, 1.0), variances, quantiles }
+            }
+            other => other,
+        }
+    }
 }

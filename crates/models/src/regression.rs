@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::conjugate::plenty;
 use crate::model::{out_of_range, parse, same_shape};
 use crate::{
-    Estimate, Facts, Fitted, Model, ModelError, Outline, Planned, Predicted, Release, Saved, Target,
+    Bounded, Estimate, Facts, Fitted, Model, ModelError, Outline, Planned, Predicted, Release, Saved, Target,
     Variances,
 };
 
@@ -63,7 +63,7 @@ impl Model for Regression {
         Some(linear_estimate(facts.inputs(), facts.records, 1))
     }
     fn load(&self, saved: &Saved) -> Result<Box<dyn Fitted>, ModelError> {
-        Ok(Box::new(saved.restore::<RegressionPosterior>(self.name)?))
+        Ok(Box::new(Bounded(saved.restore::<RegressionPosterior>(self.name)?)))
     }
 }
 
@@ -195,7 +195,7 @@ impl Planned for RegressionPlan {
             Some(privacy) => RegressionPlan::fit(self, records, source, privacy, ledger)?,
             None => self.fit_without_privacy(records, source, ledger)?,
         };
-        Ok((Box::new(posterior), receipt))
+        Ok((Box::new(Bounded(posterior)), receipt))
     }
 }
 

@@ -106,7 +106,8 @@ impl Scorer {
                 self.log_likelihood -=
                     0.5 * ((std::f64::consts::TAU * variance).ln() + gap * gap / variance) + self.unit.ln();
                 for (below, quantile) in self.below.iter_mut().zip(quantiles) {
-                    *below += u64::from(target <= *quantile);
+                    // A quantile that was moved to the lower bound is below all targets.
+                    *below += u64::from(target < *quantile || (target == *quantile && target != -1.0));
                 }
                 let last = quantiles.len() - 1;
                 for (inside, (low, high)) in self.inside.iter_mut().zip([(5, 15), (2, last - 2), (0, last)]) {
@@ -215,7 +216,8 @@ mod tests {
     use crate::Variances;
 
     fn class(probability: f64) -> Predicted {
-        Predicted::Class { probability, variances: Variances::default() }
+        let score = (probability / (1.0 - probability)).ln();
+        Predicted::Class { probability, score, link: crate::Link::Logistic, variances: Variances::default() }
     }
 
     /// Of the four pairs of a second and a first class three are in order and one is tied.

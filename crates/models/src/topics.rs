@@ -40,13 +40,15 @@ impl Model for Topics {
     }
     fn new_plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError> {
         let [topics] = settings(self, facts)?;
+        only_words(self, facts)?;
         let model = TopicModel::new(topics as usize, facts.inputs(), Layout::Counts);
         Ok(Box::new(match privacy {
             Some(privacy) => TopicsPlan::new(&model, facts.records, privacy)?,
             None => TopicsPlan::without_privacy(&model, facts.records, None, PASSES),
         }))
     }
-    fn parse_plan(&self, _: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
+    fn parse_plan(&self, facts: &Facts, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
+        only_words(self, facts)?;
         Ok(Box::new(parse::<TopicsPlan>(self.name(), plan)?))
     }
     fn load(&self, saved: &Saved) -> Result<Box<dyn Fitted>, ModelError> {
@@ -57,6 +59,14 @@ impl Model for Topics {
         }
         Ok(Box::new(Read::new(posterior)))
     }
+}
+
+/// Refuses columns that are not counts of words, which would be taken for documents.
+fn only_words(model: &dyn Model, facts: &Facts) -> Result<(), ModelError> {
+    if facts.words.is_some_and(|words| words != facts.columns.len()) {
+        return Err(ModelError::Words { model: model.name() });
+    }
+    Ok(())
 }
 
 impl Planned for TopicsPlan {

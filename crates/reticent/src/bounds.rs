@@ -37,7 +37,7 @@ const OUTSIDE: f64 = 0.01;
 /// A count this many deviations above 0 is not taken for noise.
 const SURE: f64 = 3.0;
 /// What a receipt calls it.
-const WHAT: &str = "records below cut points, to buy bounds";
+pub(crate) const WHAT: &str = "records below cut points, to buy bounds";
 
 /// Cut points from the lower to the upper end of a public range.
 #[derive(Debug, Clone, PartialEq)]

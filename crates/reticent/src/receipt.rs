@@ -38,6 +38,7 @@ impl Receipt {
         projections: u64,
         ledger: String,
     ) -> Self {
+        let estimated = groups.iter().any(|entry| entry.what == crate::bounds::WHAT);
         Self {
             software: concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION")).into(),
             guarantee,
@@ -50,7 +51,7 @@ impl Receipt {
                 Guarantee::Private(_) => "operating system entropy".into(),
             },
             ledger,
-            assumptions: assumptions(guarantee, adjacency),
+            assumptions: assumptions(guarantee, adjacency, estimated),
         }
     }
 }
@@ -112,8 +113,12 @@ pub enum Kind {
     },
 }
 
-/// What every guarantee of this library rests on.
-fn assumptions(guarantee: Guarantee, adjacency: Adjacency) -> Vec<String> {
+/// An assumption of receipts without private bounds. Whoever has bounds from elsewhere, such as from data that is declared to be
+/// public, must replace it.
+pub const BOUNDS_WERE_STATED: &str = "bounds were chosen without looking at the data";
+
+/// What every guarantee of this library rests on. Bounds that were `estimated` by a release are no assumption.
+fn assumptions(guarantee: Guarantee, adjacency: Adjacency, estimated: bool) -> Vec<String> {
     if guarantee.cost().is_none() {
         return Vec::new();
     }
@@ -125,12 +130,13 @@ fn assumptions(guarantee: Guarantee, adjacency: Adjacency) -> Vec<String> {
     };
     let rest = [
         "one row is one unit of privacy: a person with several rows is protected less",
-        "bounds, clipping, plan and candidates were chosen without looking at the data",
+        "clipping, plan and candidates were chosen without looking at the data",
         "a query is a pure function of one record and of what is public",
         "the noise and the choice of records stay secret, and nobody times single releases",
         "the noise is as good as random to anyone who cannot break ChaCha",
     ];
-    std::iter::once(count).chain(rest).map(String::from).collect()
+    let bounds = (!estimated).then_some(BOUNDS_WERE_STATED);
+    std::iter::once(count).chain(bounds).chain(rest).map(String::from).collect()
 }
 
 impl fmt::Display for Receipt {

@@ -11,7 +11,7 @@ use reticent_models::{Predicted, Score};
 use crate::effects::{effects, middle};
 use crate::opened::Opened;
 use crate::output::{Failure, rounded_up, write_file};
-use crate::show::{guarantee, machine_readable, shares, word};
+use crate::show::{guarantee, machine_readable, shares, warnings, word};
 use crate::{evaluate, fit};
 
 /// One page about a model, for any browser.
@@ -145,7 +145,9 @@ fn spent(opened: &Opened) -> String {
 /// The posterior, as predictions along each column or as points.
 fn says(opened: &Opened) -> String {
     let effects = effects(opened);
-    let mut body = String::new();
+    let mut body: String = warnings(&opened.header.card)
+        .map(|warning| format!("<p class=\"warning\">{}</p>\n", escape(warning)))
+        .collect();
     if !effects.is_empty() {
         body += &paragraph(
             "Each plot moves one column and keeps the others in the middle of their ranges. The line is the prediction. \

@@ -14,6 +14,7 @@ mod real;
 mod report;
 mod reproduce;
 mod settings;
+mod statements;
 mod uci;
 
 use std::process::{Command, Output, Stdio};

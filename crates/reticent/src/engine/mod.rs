@@ -21,6 +21,7 @@ mod noise;
 mod plan;
 mod sep;
 pub mod tempered;
+mod unbiased;
 mod validate;
 pub mod vb;
 
@@ -31,6 +32,7 @@ pub(crate) use plan::{exact_delta, signal_to_noise};
 use reticent_noise::with_wide_vectors;
 pub(crate) use sep::clip;
 pub use sep::{Average, Coordinates, Damping, Fit, Phase, Sep, sep};
+pub use unbiased::UnbiasedClip;
 
 /// A model whose sites can be matched by moments, in a family with flat natural parameters.
 pub trait SiteModel: Sync {
@@ -68,6 +70,19 @@ pub trait SiteModel: Sync {
         let moved = self.project(natural);
         self.condition(natural, cavity);
         moved
+    }
+
+    /// The same, with the covariance of the noise in the likelihood part: models that can tell what of it is noise prepare the
+    /// cavity that knows it, so that sites are about weights that noise has not led astray.
+    fn leave_out_noisy(
+        &self,
+        likelihood: &[f64],
+        _noise: &Noise,
+        kept: f64,
+        natural: &mut [f64],
+        cavity: &mut Self::Cavity,
+    ) -> u64 {
+        self.leave_out(likelihood, kept, natural, cavity)
     }
 
     /// Writes the natural parameters of a record's site to `out`, which holds zeros. A site that does not exist is NaN; the

@@ -68,10 +68,9 @@ impl SepPlan {
             steps,
             coordinates: Coordinates::Centred,
             clip,
+            expected_noise: single * (steps as f64).sqrt() * damping.noise_left(steps) * ends * clip,
             damping,
             noise_multiplier: single * (steps as f64).sqrt() * (1.0 + 1e-6),
-            // That of an average of all steps, which does not depend on their number.
-            expected_noise: single * ends * clip,
             expected_norm: 0.0,
             why: Vec::new(),
         })

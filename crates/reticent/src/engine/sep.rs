@@ -41,6 +41,10 @@ pub enum Damping {
     Share(f64),
     /// $\beta = 1/(t+1)$ for $t = 0, 1, \dots$: the average of all releases.
     Harmonic,
+    /// A weighted average of all releases: weights rise with the square of the step up to this step, and stay. The first
+    /// releases are about cavities far from where the run ends, and leave next to nothing behind; the noise is little more
+    /// than that of a plain average.
+    Rising(u64),
     /// Each $\beta$ by itself.
     Planned(Vec<f64>),
 }
@@ -51,8 +55,22 @@ impl Damping {
             Self::Step(eta) => (eta * batch / records).min(1.0),
             Self::Share(beta) => *beta,
             Self::Harmonic => 1.0 / (step + 1) as f64,
+            Self::Rising(full) => {
+                let weight = |t: u64| ((t + 1) as f64 / (*full).max(1) as f64).min(1.0).powi(2);
+                let rising = (0..(step + 1).min(*full)).map(weight).sum::<f64>();
+                weight(step) / (rising + (step + 1).saturating_sub(*full) as f64)
+            }
             Self::Planned(shares) => shares.get(step as usize).copied().unwrap_or(0.0),
         }
+    }
+
+    /// The standard deviation of the noise that so many releases of all records leave, over that of each of them.
+    pub(crate) fn noise_left(&self, steps: u64) -> f64 {
+        let step = |variance: f64, t: u64| {
+            let share = self.share(t, 1.0, 1.0);
+            (1.0 - share).powi(2) * variance + share * share
+        };
+        (0..steps).fold(0.0, step).sqrt()
     }
 }
 
@@ -181,7 +199,9 @@ impl Sep {
             if coordinates == Coordinates::Difference {
                 factor.iter_mut().zip(&self.likelihood).for_each(|(f, l)| *f = l * by_n);
             }
-            self.projections += model.leave_out(&self.likelihood, 1.0 - by_n, &mut natural, &mut cavity);
+            let kept = 1.0 - by_n;
+            self.projections +=
+                model.leave_out_noisy(&self.likelihood, &self.noise, kept, &mut natural, &mut cavity);
             let sites =
                 Sites { model, cavity: &cavity, factor: &factor, coordinates, clip: phase.clip.as_ref() };
             let mut released = wall.sum(phase.sums, &sites)?;
@@ -293,5 +313,30 @@ impl Mean {
         }
         self.square.scale(1.0 / self.count);
         Some((self.sum.iter().map(|x| x / self.count).collect(), self.square))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The weights that shares give to each release: squares of the step up to the fourth, and then all the same.
+    #[test]
+    fn rising_weights_are_squares_up_to_a_step() {
+        let damping = Damping::Rising(4);
+        let mut weights: Vec<f64> = Vec::new();
+        for step in 0..10 {
+            let share = damping.share(step, 1.0, 1.0);
+            weights.iter_mut().for_each(|weight| *weight *= 1.0 - share);
+            weights.push(share);
+        }
+        let expected: Vec<f64> = (1..=10u32).map(|t| (f64::from(t) / 4.0).min(1.0).powi(2)).collect();
+        let total: f64 = expected.iter().sum();
+        for (found, expected) in weights.iter().zip(&expected) {
+            assert!((found - expected / total).abs() < 1e-12, "{weights:?}");
+        }
+        let square: f64 = expected.iter().map(|x| x * x).sum();
+        assert!((damping.noise_left(10) - square.sqrt() / total).abs() < 1e-12);
+        assert!((Damping::Harmonic.noise_left(25) - 0.2).abs() < 1e-12);
     }
 }

@@ -165,25 +165,36 @@ impl Schema {
         .expect("the unit scale suits every numeric column")
     }
 
-    /// What is claimed to be public only because someone said so, as sentences for the receipt.
+    /// Whether all bounds, moments and levels were stated: none comes from the data.
+    #[must_use]
+    pub fn is_stated(&self) -> bool {
+        self.columns().all(|column| column.origin() == Origin::Stated)
+    }
+
+    /// Where bounds, moments and levels come from if they were not stated, as sentences for the receipt; and then also which
+    /// bounds were.
     #[must_use]
     pub fn assumptions(&self) -> Vec<String> {
-        let assumed = |what: &str, of: fn(&Kind) -> bool| {
-            let names: Vec<&str> = self
-                .columns()
-                .filter(|column| column.origin() == Origin::AssumedPublic && of(column.kind()))
-                .map(Column::name)
-                .collect();
-            let names = names.join(", ");
-            (!names.is_empty())
-                .then(|| format!("{what} of {names} were read from the data and are assumed to be public"))
+        let of = |what: &str, origin: Origin, of: fn(&Kind) -> bool, how: &str| {
+            let named = self.columns().filter(|column| column.origin() == origin && of(column.kind()));
+            let names = named.map(Column::name).collect::<Vec<_>>().join(", ");
+            (!names.is_empty()).then(|| format!("{what} of {names} {how}"))
         };
+        let assumed = |what: &str, kind: fn(&Kind) -> bool| {
+            of(what, Origin::AssumedPublic, kind, "were read from the data and are assumed to be public")
+        };
+        let bounded: fn(&Kind) -> bool =
+            |kind| matches!(kind, Kind::Numeric { scale: Scale::Bounds { .. }, .. });
+        let stated = "were chosen without looking at the data";
+        let estimated = "were estimated from the data with a share of the privacy budget";
         [
-            assumed("the bounds", |kind| matches!(kind, Kind::Numeric { scale: Scale::Bounds { .. }, .. })),
+            of("the bounds", Origin::Bought, bounded, estimated),
+            assumed("the bounds", bounded),
             assumed("the mean and deviation", |kind| {
                 matches!(kind, Kind::Numeric { scale: Scale::Moments { .. }, .. })
             }),
             assumed("the levels", |kind| matches!(kind, Kind::Categorical { .. })),
+            of("the bounds", Origin::Stated, bounded, stated).filter(|_| !self.is_stated()),
         ]
         .into_iter()
         .flatten()

@@ -123,12 +123,17 @@ impl NormalPlan {
     pub fn column(&self, noisy: [f64; 2], law: Law, rng: &mut impl Rng) -> NormalColumn {
         let n = self.statistics.records as f64;
         let plain = self.conjugate(noisy);
-        let draws = if law == Law::None || self.reading == Reading::Naive {
-            (0..CHAIN.1).map(|_| plain.draw(rng)).collect()
-        } else {
-            Chain::new(self.prior, n, noisy, law, plain).sample(rng)
+        let strength = n + self.prior.strength;
+        if law == Law::None || self.reading == Reading::Naive {
+            let draws: Vec<(f64, f64)> = (0..CHAIN.1).map(|_| plain.draw(rng)).collect();
+            return NormalColumn::new(&draws, draws.clone(), strength);
+        }
+        let draws = Chain::new(self.prior, n, noisy, law, plain).sample(rng);
+        let recorded = |&(mean, variance): &(f64, f64)| {
+            let [_, first, second, ..] = normal_moments(mean, variance.sqrt(), BOUNDS);
+            (first, (second - first * first).max(0.0))
         };
-        NormalColumn::new(draws, n + self.prior.strength)
+        NormalColumn::new(&draws, draws.iter().map(recorded).collect(), strength)
     }
 
     /// The normal-inverse-gamma posterior that takes sums for true ones, squares at least what sums make them.
@@ -261,46 +266,58 @@ impl Query for Squares {
     }
 }
 
-/// The posterior of a column: draws of its mean and its variance.
+/// The posterior of a column: draws of the mean and the variance of the normal numbers, and of those of the column, which has what
+/// is outside the bounds moved to the nearer one.
+///
+/// The two differ if numbers are clipped, and more so if they are skewed: the normal distribution whose clipped numbers have the
+/// column's sums can have a mean far from the column's.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NormalColumn {
+    #[serde(rename = "latent_means")]
     means: Vec<f64>,
+    #[serde(rename = "latent_variances")]
     variances: Vec<f64>,
+    column_means: Vec<f64>,
+    column_variances: Vec<f64>,
     /// Records and what the prior is worth.
     strength: f64,
 }
 
 impl NormalColumn {
-    fn new(draws: Vec<(f64, f64)>, strength: f64) -> Self {
-        let (means, variances) = draws.into_iter().unzip();
-        Self { means, variances, strength }
+    fn new(latent: &[(f64, f64)], column: Vec<(f64, f64)>, strength: f64) -> Self {
+        let (means, variances) = latent.iter().copied().unzip();
+        let (column_means, column_variances) = column.into_iter().unzip();
+        Self { means, variances, column_means, column_variances, strength }
     }
 
     /// Whether its parts fit together, as they may not in a file that somebody changed.
     #[must_use]
     pub fn is_whole(&self) -> bool {
-        self.means.len() >= 2 && self.means.len() == self.variances.len()
+        let draws = self.means.len();
+        let lengths = [&self.variances, &self.column_means, &self.column_variances].map(Vec::len);
+        draws >= 2 && lengths.iter().all(|length| *length == draws)
     }
 
-    /// Draws of the mean.
+    /// Draws of the mean of the normal numbers, before they are moved into the bounds.
     #[must_use]
     pub fn means(&self) -> &[f64] {
         &self.means
     }
 
-    /// Draws of the variance, at the same places.
+    /// Draws of their variance, at the same places.
     #[must_use]
     pub fn variances(&self) -> &[f64] {
         &self.variances
     }
 
-    /// The mean of the column and its variance: that which the records leave, and with what the privacy noise adds.
+    /// The mean of the column, within its bounds, and its variance: that which the records leave, and with what the privacy noise
+    /// adds.
     #[must_use]
     pub fn mean(&self) -> (f64, f64, f64) {
-        let n = self.means.len() as f64;
-        let mean = self.means.iter().sum::<f64>() / n;
-        let variance = self.means.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0);
-        let records = self.variances.iter().sum::<f64>() / n / self.strength;
+        let n = self.column_means.len() as f64;
+        let mean = self.column_means.iter().sum::<f64>() / n;
+        let variance = self.column_means.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        let records = self.column_variances.iter().sum::<f64>() / n / self.strength;
         (mean, records.min(variance), variance)
     }
 

@@ -35,15 +35,17 @@
 //! Minka, "Expectation propagation for approximate Bayesian inference", UAI 2001; Hernandez-Lobato, Adams, "Probabilistic
 //! backpropagation", ICML 2015, section 3.2, for the unknown noise.
 
+mod clip;
 mod logistic;
 mod predict;
 mod site;
 
 pub use super::prediction::Prediction;
+pub use clip::{ClippingNorm, Simulated};
 pub use predict::LinearPosterior;
 pub use site::LinearCavity;
 
-use crate::engine::{Block, Simulate, SiteModel};
+use crate::engine::{Block, Noise, Simulate, SiteModel};
 use crate::family::{Covariance, Gamma, Gaussian};
 use crate::{matrix, symmetric};
 use rand::rngs::ChaCha8Rng;
@@ -261,6 +263,28 @@ impl SiteModel for Linear {
         if let Response::Unknown(prior) = self.response {
             let least = Gamma { shape: 1.0 + 0.1 * (prior.shape - 1.0), rate: 1e-3 * prior.rate };
             moved += u64::from(Gamma::raise(gamma, least));
+        }
+        moved
+    }
+
+    /// The [noise-aware](LinearPosterior::new) posterior of the releases so far. Directions of which they tell nothing keep the
+    /// prior: without that, noise in a precision that is nearly 0 would take the mean anywhere.
+    fn leave_out_noisy(
+        &self,
+        likelihood: &[f64],
+        noise: &Noise,
+        kept: f64,
+        natural: &mut [f64],
+        cavity: &mut LinearCavity,
+    ) -> u64 {
+        let moved = self.leave_out(likelihood, kept, natural, cavity);
+        let full = self.family.covariance == Covariance::Full;
+        if full
+            && !matches!(self.response, Response::Unknown(_))
+            && noise.variances().iter().any(|x| *x > 0.0)
+        {
+            let found = predict::noise_aware(self, likelihood, noise, &cavity.moments());
+            found.into_iter().for_each(|moments| cavity.set_moments(moments));
         }
         moved
     }

@@ -2,8 +2,8 @@
 
 use super::site::along;
 use super::{Linear, Prediction, Response, logistic};
-use crate::engine::Fit;
-use crate::family::{Gamma, Moments};
+use crate::engine::{Fit, Noise};
+use crate::family::{Covariance, Gamma, Moments};
 use crate::matrix;
 use serde::{Deserialize, Serialize};
 
@@ -50,7 +50,8 @@ impl LinearPosterior {
             Response::Logistic => 0.0,
         };
         let response = model.response;
-        let (moments, centre) = (aware(model, fit, &naive)?, Vec::new());
+        let likelihood: Vec<f64> = fit.natural.iter().zip(&model.prior).map(|(q, prior)| q - prior).collect();
+        let (moments, centre) = (noise_aware(model, &likelihood, &fit.noise, &naive)?, Vec::new());
         Some(Self { moments, naive, noise_variance, centre, response })
     }
 
@@ -73,6 +74,12 @@ impl LinearPosterior {
     #[must_use]
     pub(crate) fn logistic(moments: Moments, naive: Moments, centre: Vec<f64>) -> Self {
         Self { moments, naive, noise_variance: 0.0, centre, response: Response::Logistic }
+    }
+
+    /// Whether classes are by the logistic function, so that $w \cdot x$ is the logarithm of the odds.
+    #[must_use]
+    pub fn is_logistic(&self) -> bool {
+        self.response == Response::Logistic
     }
 
     /// What is known of $w \cdot x$, and of the target of a regression: with the uncertainty from the privacy noise.
@@ -119,33 +126,65 @@ impl LinearPosterior {
     }
 }
 
-/// The moments of the weights with the privacy noise taken into account.
-fn aware(model: &Linear, fit: &Fit, naive: &Moments) -> Option<Moments> {
+/// The moments of the weights with the noise in the likelihood part taken into account; those without are the start.
+pub(super) fn noise_aware(
+    model: &Linear,
+    likelihood: &[f64],
+    noise: &Noise,
+    naive: &Moments,
+) -> Option<Moments> {
     let (family, d) = (model.family, model.family.dimension);
-    let likelihood: Vec<f64> = fit.natural.iter().zip(&model.prior).map(|(q, prior)| q - prior).collect();
-    let mut learnt = vec![0.0; d * d];
-    family.precision(&likelihood, &mut learnt);
-    // A variance is not negative, whatever noise or rounding left.
+    let (learnt, shift_of) = discounted(model, likelihood, noise);
+    // A variance is not negative, whatever rounding left.
     let mut spread = learnt.clone();
     matrix::raise_eigenvalues(&mut spread, d, 0.0);
     let mut found = naive.clone();
     let mut centre = vec![0.0; d];
     // The noise depends on the mean; a few rounds settle it, as more noise only pulls the mean to 0.
     for _ in 0..ROUNDS {
-        let noise = fit.noise.in_gradient(0, family, &centre);
-        if noise.iter().all(|x| *x == 0.0) {
+        let gradient = noise.in_gradient(0, family, &centre);
+        if gradient.iter().all(|x| *x == 0.0) {
             return Some(found);
         }
-        let total: Vec<f64> = spread.iter().zip(&noise).map(|(a, b)| a + b).collect();
+        let total: Vec<f64> = spread.iter().zip(&gradient).map(|(a, b)| a + b).collect();
         let gain = matrix::multiply(&learnt, &matrix::symmetric_inverse(&total, d)?, d);
         let mut precision = matrix::multiply(&gain, &learnt, d);
         precision = (0..d * d).map(|k| 0.5 * (precision[k] + precision[k % d * d + k / d])).collect();
         (0..d).for_each(|i| precision[i * (d + 1)] += model.precisions[i]);
         found.covariance = matrix::symmetric_inverse(&precision, d)?;
         let mut shift = vec![0.0; d];
-        matrix::times(&gain, d, &likelihood[..d], &mut shift);
+        matrix::times(&gain, d, &shift_of, &mut shift);
         matrix::times(&found.covariance, d, &shift, &mut found.mean);
         centre.clone_from(&found.mean);
     }
     Some(found)
+}
+
+/// The precision $P_L$ that records gave, less what of it may be noise, and $\lambda_L$ for the same mean.
+///
+/// The variance of weights in a direction goes with $P^{-2}$. If $p$ is an eigenvalue of the noisy precision and $\sigma$ the deviation of the
+/// noise in it, then to second order $E[P^{-2}] = p^{-2}(1 + 3\sigma^2/p^2)$, so that $p(1 + 3\sigma^2/p^2)^{-1/2}$ takes the place of
+/// $p$. Eigenvectors follow the noise, too: eigenvalues of a symmetric matrix of noise of deviation $s$ have the mean square
+/// $s^2(d + 1)/2$, which is $\sigma^2$. Directions in which all precision may be noise keep the prior.
+fn discounted(model: &Linear, likelihood: &[f64], noise: &Noise) -> (Vec<f64>, Vec<f64>) {
+    let (family, d) = (model.family, model.family.dimension);
+    let mut learnt = vec![0.0; d * d];
+    family.precision(likelihood, &mut learnt);
+    let precisions = d..family.width();
+    let mean = noise.variances()[precisions.clone()].iter().sum::<f64>() / precisions.len() as f64;
+    if mean == 0.0 {
+        return (learnt, likelihood[..d].to_vec());
+    }
+    let directions = if family.covariance == Covariance::Full { (d + 1) as f64 / 2.0 } else { 1.0 };
+    let (values, vectors) = matrix::eigen(&learnt, d);
+    let (mut left, mut shift) = (vec![0.0; d * d], vec![0.0; d]);
+    for (value, vector) in values.into_iter().zip(vectors.chunks_exact(d)).filter(|(value, _)| *value > 0.0) {
+        let share = 1.0 / (1.0 + 3.0 * directions * mean / (value * value)).sqrt();
+        let along: f64 = vector.iter().zip(likelihood).map(|(a, b)| a * b).sum();
+        for (row, a) in left.chunks_exact_mut(d).zip(vector) {
+            row.iter_mut().zip(vector).for_each(|(out, b)| *out += share * value * a * b);
+        }
+        shift.iter_mut().zip(vector).for_each(|(out, a)| *out += share * along * a);
+    }
+    (left, shift)
 }

@@ -37,6 +37,15 @@ impl LinearCavity {
         &self.mean
     }
 
+    pub(super) fn moments(&self) -> Moments {
+        Moments { mean: self.mean.clone(), covariance: self.covariance.clone() }
+    }
+
+    /// With another mean and covariance, of any form.
+    pub(super) fn set_moments(&mut self, moments: Moments) {
+        (self.mean, self.covariance) = (moments.mean, moments.covariance);
+    }
+
     pub(super) fn prepare(&mut self, model: &Linear, natural: &[f64]) {
         let (weights, gamma) = natural.split_at(model.family.width());
         let d = model.family.dimension;

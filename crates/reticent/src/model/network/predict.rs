@@ -15,6 +15,8 @@ pub struct NetworkPosterior {
     aware: NetworkCavity,
     naive: NetworkCavity,
     noise_variance: f64,
+    /// The variance of outputs that the variances of weights leave out.
+    misfit: f64,
 }
 
 impl NetworkPosterior {
@@ -40,7 +42,7 @@ impl NetworkPosterior {
             variance + variance * variance * fit.noise.image(k, |noise| noise[0] -= mean * noise[1])[0]
         });
         let aware = NetworkCavity::new(means.clone(), variances.collect(), noise_variance);
-        Self { model: model.clone(), aware, naive: cavity, noise_variance }
+        Self { model: model.clone(), aware, naive: cavity, noise_variance, misfit: 0.0 }
     }
 
     /// With weights of these moments, with and without the privacy noise in the variances, in the order and the scale of the network's own,
@@ -54,7 +56,14 @@ impl NetworkPosterior {
     ) -> Self {
         let aware = NetworkCavity::new(means.clone(), variances, noise_variance);
         let naive = NetworkCavity::new(means, naive, noise_variance);
-        Self { model: model.clone(), aware, naive, noise_variance }
+        Self { model: model.clone(), aware, naive, noise_variance, misfit: 0.0 }
+    }
+
+    /// With a variance of outputs beside that of the weights: how far fits of this kind end from the function that they should find.
+    #[must_use]
+    pub fn with_misfit(mut self, variance: f64) -> Self {
+        self.misfit = variance;
+        self
     }
 
     /// How many inputs it has.
@@ -91,7 +100,7 @@ impl NetworkPosterior {
     fn with(&self, weights: &NetworkCavity, inputs: &[f64]) -> Prediction {
         assert_eq!(inputs.len(), self.model.inputs(), "as many inputs as the network has");
         let (mean, variance) = weights.output(&self.model, inputs);
-        Prediction { mean, variance, noise_variance: self.noise_variance }
+        Prediction { mean, variance: variance + self.misfit, noise_variance: self.noise_variance }
     }
 }
 
@@ -106,16 +115,18 @@ struct SavedPosterior {
     /// Variances without the privacy noise.
     naive: Vec<f64>,
     noise_variance: f64,
+    #[serde(default)]
+    misfit: f64,
 }
 
 impl From<NetworkPosterior> for SavedPosterior {
     fn from(posterior: NetworkPosterior) -> Self {
         let classes = posterior.has_classes();
-        let NetworkPosterior { model, aware, naive, noise_variance } = posterior;
+        let NetworkPosterior { model, aware, naive, noise_variance, misfit } = posterior;
         let sizes = model.layers.iter().map(|layer| layer.inputs).collect();
         let [means, variances, naive] =
             [aware.means(), aware.variances(), naive.variances()].map(<[f64]>::to_vec);
-        Self { sizes, classes, means, variances, naive, noise_variance }
+        Self { sizes, classes, means, variances, naive, noise_variance, misfit }
     }
 }
 
@@ -129,7 +140,7 @@ impl TryFrom<SavedPosterior> for NetworkPosterior {
     type Error = NetworkError;
 
     fn try_from(saved: SavedPosterior) -> Result<Self, NetworkError> {
-        let SavedPosterior { sizes, classes, means, variances, naive, noise_variance } = saved;
+        let SavedPosterior { sizes, classes, means, variances, naive, noise_variance, misfit } = saved;
         // Sizes may come from a file: no more weights than there are numbers.
         if sizes.len() > means.len() || sizes.iter().any(|&size| size > means.len()) {
             return Err(NetworkError::Shape);
@@ -140,9 +151,10 @@ impl TryFrom<SavedPosterior> for NetworkPosterior {
             return Err(NetworkError::Shape);
         }
         let is_variance = |v: &f64| *v >= 0.0 && v.is_finite();
-        if !(means.iter().all(|m| m.is_finite()) && variances.iter().chain(&naive).all(is_variance)) {
+        let all = variances.iter().chain(&naive).chain([&misfit]);
+        if !(means.iter().all(|m| m.is_finite()) && all.into_iter().all(is_variance)) {
             return Err(NetworkError::NotPositive);
         }
-        Ok(Self::from_moments(&model, means, variances, naive, noise_variance))
+        Ok(Self::from_moments(&model, means, variances, naive, noise_variance).with_misfit(misfit))
     }
 }
