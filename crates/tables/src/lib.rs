@@ -48,7 +48,7 @@ mod words;
 
 pub use encode::{Batch, Batches, Encoder, Rows, Stream, Table, Units};
 pub use error::TableError;
-pub use model_file::{Array, FORMAT_VERSION, Header, ModelFault, ModelFile, ModelFileError};
+pub use model_file::{Array, FORMAT_VERSION, Header, ModelFault, ModelFile, ModelFileError, write_whole};
 pub use predictions::Predictions;
 pub use schema::{Column, ColumnFault, Kind, Origin, Scale, Schema, SchemaError};
 pub use source::{Declared, Format, Found, Source};

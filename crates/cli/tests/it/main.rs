@@ -6,12 +6,15 @@ mod demo;
 mod documents;
 mod examples;
 mod fit;
+mod forged;
+mod injection;
 mod interrupt;
 mod ledger;
 mod plan;
 mod real;
 mod report;
 mod reproduce;
+mod scores;
 mod uci;
 
 use std::process::{Command, Output, Stdio};
