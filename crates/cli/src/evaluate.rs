@@ -7,10 +7,13 @@ use reticent_tables::{Schema, Source};
 use serde_json::json;
 
 use crate::opened::Opened;
-use crate::output::{self, Failure, table};
+use crate::output::{self, Failure, Lines};
 
-/// What is said with every score.
-pub(crate) const NOTE: &str = "NOT PRIVATE: these numbers are about the test records, without noise";
+/// What is stated with every score.
+pub(crate) const NOTE: &str =
+    "NOT PRIVATE: the scores are exact statistics of the test records, without noise; no receipt covers them";
+/// The same where somebody has declared the test records public.
+pub(crate) const PUBLIC_NOTE: &str = "the scores are exact statistics of test records that were declared public; the receipt does not cover them";
 
 /// How good a model is on records whose targets are known. Not private.
 #[derive(clap::Args)]
@@ -32,20 +35,30 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     let opened = Opened::read(&args.model)?;
-    let score = opened.score(&Source::open(&args.data)?)?;
-    Ok(if args.json {
-        output::json(&json!({ "note": NOTE, "score": score }))
-    } else {
-        describe(&score, &opened.schema)
-    })
+    let source = Source::open(&args.data)?;
+    let score = opened.guarded(|opened| opened.score(&source))??;
+    if args.json {
+        return Ok(output::json(&json!({ "note": NOTE, "score": score })));
+    }
+    let mut text = Lines::default();
+    describe(&mut text, NOTE, &score, &opened.schema);
+    Ok(text.into())
 }
 
-/// A score for people.
-pub(crate) fn describe(score: &Score, schema: &Schema) -> String {
+/// A score for people, below what must be stated about it.
+pub(crate) fn describe(text: &mut Lines, note: &str, score: &Score, schema: &Schema) {
+    text.line(note);
+    let rows: Vec<Vec<String>> =
+        rows(score, schema).into_iter().map(|(name, value)| vec![name, value]).collect();
+    text.table(&rows);
+}
+
+/// The numbers of a score, with their names.
+pub(crate) fn rows(score: &Score, schema: &Schema) -> Vec<(String, String)> {
     let unit =
         schema.target().and_then(|target| target.unit()).map_or(String::new(), |unit| format!(" {unit}"));
-    let mut rows = vec![vec!["test records".to_owned(), score.records.to_string()]];
-    let mut row = |name: &str, value: String| rows.push(vec![name.to_owned(), value]);
+    let mut rows = vec![("test records".to_owned(), score.records.to_string())];
+    let mut row = |name: &str, value: String| rows.push((name.to_owned(), value));
     if let Some(rmse) = score.rmse {
         row("root mean squared error", format!("{rmse:.5}{unit}"));
     }
@@ -67,5 +80,5 @@ pub(crate) fn describe(score: &Score, schema: &Schema) -> String {
     if let Some(error) = score.calibration_error {
         row("calibration error", format!("{error:.4}"));
     }
-    format!("{NOTE}\n{}", table(&rows))
+    rows
 }

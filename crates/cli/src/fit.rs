@@ -13,11 +13,11 @@ use serde_json::{Value, json};
 
 use crate::bounds::Purchase;
 use crate::opened::{Opened, score, within_bounds};
-use crate::output::{self, Failure};
+use crate::output::{self, Failure, Lines};
 use crate::request::{self, Accepted, Options};
 use crate::show::WARNINGS;
 use crate::watched::Watched;
-use crate::{data, evaluate, journal, ledger, resume};
+use crate::{data, evaluate, journal, ledger, resume, scores};
 
 const NOTES: &str = "\
 Under replace-one adjacency the number of records is public and read from the file. Under add-remove
@@ -78,9 +78,12 @@ pub(crate) struct Args {
     /// NOT PRIVATE: a baseline without noise, to keep to yourself.
     #[arg(long, conflicts_with_all = ["epsilon", "delta", "ledger"])]
     pub(crate) no_privacy: bool,
-    /// Records to evaluate the model on. What the model file says about them is not private.
+    /// NOT PRIVATE: records to evaluate the model on. Scores go to a file beside --out, NAME.scores.json.
     #[arg(long, value_name = "FILE")]
     pub(crate) test: Option<PathBuf>,
+    /// Declare that the test records are public: scores go into the model file.
+    #[arg(long, requires = "test")]
+    pub(crate) test_is_public: bool,
     /// NOT PRIVATE: scale by the mean and deviation of the data (networks without privacy only).
     #[arg(long)]
     pub(crate) assume_public_moments: bool,
@@ -126,6 +129,10 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     let known = if schema.bounds_to_buy().next().is_some() { schema.unscaled() } else { schema.clone() };
     let encoder = Encoder::new(&known)?;
     if let Some(tests) = &tests {
+        scores::refuse_training_files(&source, tests)?;
+        if !args.test_is_public {
+            check_writable(&scores::beside(&args.out))?;
+        }
         let mut batches = encoder.stream(tests);
         while batches.next_batch()?.is_some() {}
     }
@@ -152,10 +159,13 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     receipt.assumptions.extend(schema.assumptions());
     receipt.assumptions.extend(args.options.assumptions(privacy.as_ref(), facts.records));
     let fitted = within_bounds(fitted, &schema);
-    let score = tests.as_ref().map(|tests| score(fitted.as_ref(), &schema, tests)).transpose();
-    let score = score.map_err(unfinished)?;
+    let scored = || tests.as_ref().map(|tests| score(fitted.as_ref(), &schema, tests));
+    let public = if args.test_is_public { scored() } else { None };
+    // What is wrong with the test records is reported once the model is safe.
+    let in_file = public.as_ref().and_then(|score| score.as_ref().ok());
+    receipt.assumptions.extend(in_file.map(|_| evaluate::PUBLIC_NOTE.to_owned()));
     let warnings = fitted.warnings(&schema.encoded_names());
-    let mut card = card(args, model, &schema, privacy.as_ref(), score.as_ref());
+    let mut card = card(model, &schema, privacy.as_ref(), in_file);
     if !warnings.is_empty() {
         card[WARNINGS] = json!(warnings);
     }
@@ -163,6 +173,10 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     Opened::bytes(model, fitted.as_ref(), &schema, plan, receipt_json.clone(), card)
         .and_then(|bytes| keep(args, &watched, &bytes))
         .map_err(unfinished)?;
+    let score = public.or_else(scored).transpose()?;
+    if let (Some(score), Some(test), false) = (&score, &args.test, args.test_is_public) {
+        scores::write(&args.out, test, score)?;
+    }
     Ok(match (args.quiet, args.json) {
         (true, _) => String::new(),
         (false, true) => {
@@ -293,18 +307,12 @@ impl Run<'_> {
 }
 
 /// What the file says for people.
-fn card(
-    args: &Args,
-    model: &dyn Model,
-    schema: &Schema,
-    privacy: Option<&Privacy>,
-    score: Option<&Score>,
-) -> Value {
+fn card(model: &dyn Model, schema: &Schema, privacy: Option<&Privacy>, score: Option<&Score>) -> Value {
     let asked = privacy.map(|privacy| {
         json!({
             "epsilon": privacy.epsilon(),
             "delta": privacy.delta(),
-            "adjacency": privacy.adjacency().to_string(),
+            "adjacency": privacy.adjacency(),
         })
     });
     let target = schema.target().map(|target| target.name());
@@ -315,11 +323,7 @@ fn card(
         "asked": asked,
     });
     if let Some(score) = score {
-        card["test"] = json!({
-            "note": evaluate::NOTE,
-            "file": args.test.as_ref().map(|file| file.display().to_string()),
-            "score": score,
-        });
+        card["test"] = json!({ "note": evaluate::PUBLIC_NOTE, "score": score });
     }
     card
 }
@@ -336,7 +340,12 @@ fn describe(
     let of = schema.target().map_or(String::new(), |target| format!(" of {}", target.name()));
     let mut text = format!("{out}: {} model{of}\n\n{receipt}", model.name());
     if let Some(score) = score {
-        let _ = write!(text, "\n{}", evaluate::describe(score, schema));
+        let mut lines = Lines::default();
+        evaluate::describe(&mut lines, evaluate::NOTE, score, schema);
+        if !args.test_is_public {
+            lines.line(format_args!("They are in {}", scores::beside(&args.out).display()));
+        }
+        let _ = write!(text, "\n{}", String::from(lines));
     }
     for warning in warnings {
         let _ = write!(text, "\nwarning: {warning}\n");

@@ -1,46 +1,68 @@
 //! A model file, ready to predict.
 
-use std::panic::AssertUnwindSafe;
 use std::path::Path;
 
 use reticent_models::{Bounded, Fitted, Model, Predicted, QUANTILES, Saved, Score, Scorer, model};
 use reticent_tables::{Array, Column, Encoder, Header, Kind, ModelFile, Scale, Schema, Source, Units};
 use serde_json::{Value, json};
 
+use crate::contents::{self, Card, Receipt};
 use crate::data;
+use crate::guarded::guarded;
 use crate::output::Failure;
 
 /// Where the state of a fitted model is in the card.
 const STATE: &str = "state";
 
-/// A fitted model with what its file says.
+/// A fitted model with what its file holds.
 pub(crate) struct Opened {
+    /// As it is in the file, for programs. What is shown to people comes from the fields below.
     pub(crate) header: Header,
+    pub(crate) receipt: Receipt,
+    pub(crate) card: Card,
+    /// What kind of model it is.
+    pub(crate) about: &'static str,
     pub(crate) schema: Schema,
     pub(crate) fitted: Box<dyn Fitted>,
 }
 
 impl Opened {
     pub(crate) fn read(file: &Path) -> Result<Self, Failure> {
-        let ModelFile { header, arrays } = ModelFile::read(file)?;
-        let wrong = || {
-            let message = format!("{}: holds no model that this program can use", file.display());
-            Failure::failed(message, Some("use a newer program, or fit the model again".to_owned()))
+        Self::of(ModelFile::read(file)?, file)
+    }
+
+    /// The model of a file that was read from this path.
+    pub(crate) fn of(file: ModelFile, path: &Path) -> Result<Self, Failure> {
+        let in_file = |failure: Failure| Failure {
+            message: format!("{}: {}", path.display(), failure.message),
+            ..failure
         };
-        let schema = header.schema.clone().ok_or_else(wrong)?;
+        Self::new(file).map_err(in_file)
+    }
+
+    /// The model of a file, which may be anything with a right checksum.
+    pub(crate) fn new(file: ModelFile) -> Result<Self, Failure> {
+        let ModelFile { header, arrays } = file;
+        let schema = header.schema.clone().ok_or_else(unusable)?;
+        if !(header.plan.is_object() || header.plan.is_null()) {
+            return Err(unusable());
+        }
+        let receipt = contents::read("receipt", &header.receipt)?;
+        let card = contents::read("card", &header.card)?;
         let arrays = arrays
             .into_iter()
             .map(|(name, array)| (name, (array.shape().to_vec(), array.values().to_vec())))
             .collect();
         let saved = Saved { arrays, state: header.card[STATE].clone() };
-        let fitted = model(&header.model).and_then(|model| model.load(&saved)).map_err(|_| wrong())?;
-        let fitted = within_bounds(fitted, &schema);
+        let model = model(&header.model).map_err(|_| unusable())?;
+        let load = || model.load(&saved).ok();
+        let fitted = within_bounds(guarded(load).flatten().ok_or_else(unusable)?, &schema);
         // The file may be anything with a right checksum: predictions rely on these sizes.
         let inputs = data::facts(&schema, 1).inputs();
         if header.bounds["inputs"] != json!(inputs) || !predicts(fitted.as_ref(), inputs) {
-            return Err(wrong());
+            return Err(unusable());
         }
-        Ok(Self { header, schema, fitted })
+        Ok(Self { header, receipt, card, about: model.about(), schema, fitted })
     }
 
     /// What the file of a fitted model holds.
@@ -79,6 +101,11 @@ impl Opened {
         self.schema.target_units().unwrap_or(Units { centre: 0.0, unit: 1.0 })
     }
 
+    /// What is made of the model, unless its parts do not fit together.
+    pub(crate) fn guarded<T>(&self, work: impl FnOnce(&Self) -> T) -> Result<T, Failure> {
+        guarded(|| work(self)).ok_or_else(unusable)
+    }
+
     /// Compares predictions with the targets of a data set.
     pub(crate) fn score(&self, source: &Source) -> Result<Score, Failure> {
         score(self.fitted.as_ref(), &self.schema, source)
@@ -92,13 +119,14 @@ pub(crate) fn within_bounds(fitted: Box<dyn Fitted>, schema: &Schema) -> Box<dyn
     if schema.target().is_some_and(bounded) { Box::new(Bounded(fitted)) } else { fitted }
 }
 
+fn unusable() -> Failure {
+    let hint = "use a newer program, or fit the model again";
+    Failure::failed("holds no model that this program can use", Some(hint.to_owned()))
+}
+
 /// Whether a model can predict for so many inputs. Arrays of sizes that do not fit together are only noticed by trying.
 fn predicts(fitted: &dyn Fitted, inputs: usize) -> bool {
-    let hook = std::panic::take_hook();
-    std::panic::set_hook(Box::new(|_| ()));
-    let trial = std::panic::catch_unwind(AssertUnwindSafe(|| fitted.predict(&vec![0.0; inputs], &[0.5])));
-    std::panic::set_hook(hook);
-    trial.is_ok()
+    guarded(|| fitted.predict(&vec![0.0; inputs], &[0.5])).is_some()
 }
 
 /// Compares predictions with the targets of a data set.

@@ -7,9 +7,11 @@ use std::process::ExitCode;
 
 use reticent_accounting::Error;
 
+use crate::visible;
+
 /// A command that did not work: one sentence and what to do.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub struct Failure {
     pub(crate) message: String,
     pub(crate) hint: Option<String>,
     /// The exit code: 1 for what failed, 2 for bad usage.
@@ -41,12 +43,21 @@ impl Failure {
 
     /// Prints the sentence; the exit code is 1, or 2 for bad usage.
     pub(crate) fn report(&self) -> ExitCode {
-        let hint = self.hint.as_ref().map_or(String::new(), |hint| format!("\nhint: {hint}"));
         // Nothing is left to do if standard error is closed.
-        let _ = writeln!(std::io::stderr(), "error: {}{hint}", self.message);
+        let _ = writeln!(std::io::stderr(), "error: {self}");
         ExitCode::from(self.code)
     }
 }
+
+/// One line, and another with what to do. Names from files are in it, so hidden characters are shown as their numbers.
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&visible::line(&self.message))?;
+        self.hint.as_ref().map_or(Ok(()), |hint| write!(f, "\nhint: {}", visible::line(hint)))
+    }
+}
+
+impl std::error::Error for Failure {}
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
@@ -69,19 +80,51 @@ impl From<Error> for Failure {
     }
 }
 
-/// Prints data. A reader that has gone away, as in `reticent ... | head -1`, is no error.
+/// Prints a text: hidden characters but line breaks as their numbers.
 pub(crate) fn print(text: &str) -> ExitCode {
+    print_file(&visible::lines(text))
+}
+
+/// Prints a file that is meant for programs, as it is. A reader that has gone away, as in `reticent ... | head -1`, is no
+/// error.
+pub(crate) fn print_file(text: &str) -> ExitCode {
     match std::io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
         _ => ExitCode::SUCCESS,
     }
 }
 
-/// JSON, with a newline.
+/// JSON, with a newline. Hidden characters in it are escaped.
 pub(crate) fn json(value: &impl serde::Serialize) -> String {
-    let mut text = serde_json::to_string_pretty(value).expect("numbers and strings are JSON");
+    let text = serde_json::to_string_pretty(value).expect("numbers and strings are JSON");
+    let mut text = visible::json(&text).into_owned();
     text.push('\n');
     text
+}
+
+/// Text for people, line by line: a name with a line break or other hidden characters stays on its line, and shows them.
+#[derive(Debug, Default)]
+pub(crate) struct Lines(String);
+
+impl Lines {
+    pub(crate) fn line(&mut self, text: impl std::fmt::Display) {
+        self.0.push_str(&visible::line(&text.to_string()));
+        self.blank();
+    }
+
+    pub(crate) fn blank(&mut self) {
+        self.0.push('\n');
+    }
+
+    pub(crate) fn table(&mut self, rows: &[Vec<String>]) {
+        self.0.push_str(&table(rows));
+    }
+}
+
+impl From<Lines> for String {
+    fn from(lines: Lines) -> Self {
+        lines.0
+    }
 }
 
 /// A number for people, rounded **up** to five significant digits: a privacy cost may not look smaller than it is.
@@ -126,15 +169,17 @@ pub(crate) fn not_written(path: &Path, error: &std::io::Error) -> Failure {
     Failure::failed(message, Some("name a place that you may write to with --out".to_owned()))
 }
 
-/// Left-aligned columns, two spaces apart.
+/// Left-aligned columns, two spaces apart. A cell with a line break or other hidden characters shows them.
 pub(crate) fn table(rows: &[Vec<String>]) -> String {
+    let clean = |row: &Vec<String>| row.iter().map(|cell| visible::line(cell).into_owned()).collect();
+    let rows: Vec<Vec<String>> = rows.iter().map(clean).collect();
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let mut text = String::new();
-    for row in rows {
+    for row in &rows {
         let mut line = String::new();
         for (cell, width) in row.iter().zip(&widths) {
             let _ = write!(line, "{cell:<width$}  ");

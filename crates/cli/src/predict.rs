@@ -41,7 +41,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     let opened = Opened::read(&args.model)?;
-    let columns = write(&opened, &Source::open(&args.data)?, &args.out)?;
+    let source = Source::open(&args.data)?;
+    let columns = opened.guarded(|opened| write(opened, &source, &args.out))??;
     Ok(match (args.quiet, args.json) {
         (true, _) => String::new(),
         (false, true) => output::json(&json!({ "out": args.out.display().to_string(), "columns": columns })),

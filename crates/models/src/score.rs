@@ -34,6 +34,7 @@ pub struct Score {
     pub records: u64,
     /// The mean of the logarithm of the probability, or of the density, of the target; of the record, for mixtures, and a lower
     /// bound of that for topics and belief networks.
+    #[serde(deserialize_with = "number_or_null")]
     pub log_likelihood: f64,
     /// The root of the mean squared error, of a number.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -56,6 +57,11 @@ pub struct Score {
     /// The same, point by point.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub calibration: Vec<Calibration>,
+}
+
+/// JSON has no infinity: a target of probability 0 makes the mean log-likelihood null.
+fn number_or_null<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or(f64::NAN))
 }
 
 /// Collects predictions made with [`QUANTILES`] and targets into a [`Score`].

@@ -164,25 +164,46 @@ impl ModelFile {
     /// # Errors
     /// [`ModelFault::Name`] if an array is called what the format reserves.
     pub fn to_bytes(&self) -> Result<Vec<u8>, ModelFault> {
+        let (mut texts, data) = (self.texts()?, self.data());
+        let tensors = self.tensors(&data)?;
+        texts.insert(CHECKSUM.to_owned(), checksum(&texts, &tensors));
+        safetensors::serialize(tensors, Some(texts.into_iter().collect())).map_err(|_| ModelFault::Shape)
+    }
+
+    /// The checksum of the file: what another file, such as one with scores, can name the model by.
+    ///
+    /// # Errors
+    /// As for [`to_bytes`](Self::to_bytes).
+    pub fn checksum(&self) -> Result<String, ModelFault> {
+        Ok(checksum(&self.texts()?, &self.tensors(&self.data())?))
+    }
+
+    /// The texts of the file, but for the checksum.
+    fn texts(&self) -> Result<BTreeMap<String, String>, ModelFault> {
         let Ok(Value::Object(header)) = serde_json::to_value(&self.header) else {
             return Err(ModelFault::Header);
         };
         let mut texts: BTreeMap<String, String> =
             header.into_iter().map(|(name, value)| (name, value.to_string())).collect();
         texts.insert(FORMAT.to_owned(), FORMAT_VERSION.to_string());
+        Ok(texts)
+    }
+
+    /// The bytes of each array.
+    fn data(&self) -> Vec<Vec<u8>> {
         let bytes = |array: &Array| array.values.iter().flat_map(|value| value.to_le_bytes()).collect();
-        let data: Vec<Vec<u8>> = self.arrays.values().map(bytes).collect();
-        let mut tensors = Vec::new();
-        for ((name, array), data) in self.arrays.iter().zip(&data) {
+        self.arrays.values().map(bytes).collect()
+    }
+
+    fn tensors<'a>(&'a self, data: &'a [Vec<u8>]) -> Result<Vec<(&'a str, TensorView<'a>)>, ModelFault> {
+        let tensor = |((name, array), data): ((&'a String, &'a Array), &'a Vec<u8>)| {
             if name == "__metadata__" {
                 return Err(ModelFault::Name);
             }
-            let view =
-                TensorView::new(Dtype::F64, array.shape.clone(), data).map_err(|_| ModelFault::Shape)?;
-            tensors.push((name.as_str(), view));
-        }
-        texts.insert(CHECKSUM.to_owned(), checksum(&texts, &tensors));
-        safetensors::serialize(tensors, Some(texts.into_iter().collect())).map_err(|_| ModelFault::Shape)
+            let view = TensorView::new(Dtype::F64, array.shape.clone(), data);
+            Ok((name.as_str(), view.map_err(|_| ModelFault::Shape)?))
+        };
+        self.arrays.iter().zip(data).map(tensor).collect()
     }
 
     /// Reads the contents of a file.

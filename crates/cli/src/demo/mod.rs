@@ -5,9 +5,8 @@ mod clinic;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use reticent_models::{Score, model};
+use reticent_models::model;
 use reticent_tables::Source;
-use serde_json::Value;
 
 use crate::opened::Opened;
 use crate::output::{Failure, make_folder, rounded_down, rounded_up, table, write};
@@ -58,7 +57,7 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
         if epsilon == Some(SHOWN) {
             let tests = Source::open(folder.join("test.csv"))?;
             predict::write(&opened, &tests, &folder.join("predictions.csv"))?;
-            write(folder, "report.html", &report::page(&opened))?;
+            write(folder, "report.html", &report::page(&opened, None)?)?;
         }
         progress.show(done + 1);
     }
@@ -81,6 +80,8 @@ fn fitted(folder: &Path, name: &str, epsilon: Option<f64>) -> Result<Opened, Fai
         records: None,
         no_privacy: epsilon.is_none(),
         test: Some(folder.join("test.csv")),
+        // They are simulated.
+        test_is_public: true,
         assume_public_moments: false,
         posterior: None,
         resume: false,
@@ -92,16 +93,13 @@ fn fitted(folder: &Path, name: &str, epsilon: Option<f64>) -> Result<Opened, Fai
 }
 
 fn row(opened: &Opened, epsilon: Option<f64>) -> Result<Vec<String>, Failure> {
-    let score: Score = serde_json::from_value(opened.header.card["test"]["score"].clone())
-        .map_err(|error| Failure::failed(error.to_string(), None))?;
+    let test = opened.card.test.as_ref();
+    let score = &test.ok_or_else(|| Failure::failed("a model has no scores", None))?.score;
     let percent = |share: f64| format!("{:.1} %", 100.0 * share);
     let [half, most, nearly_all] = score.coverage.unwrap_or_default().map(percent);
-    let spent = &opened.header.receipt["guarantee"]["epsilon"];
-    let bracket = |upper: &Value, lower: &Value| Some((upper.as_f64()?, lower.as_f64()?));
-    let spent = bracket(&spent["upper"], &spent["lower"])
-        .map_or("NOT PRIVATE".to_owned(), |(upper, lower)| {
-            format!("{} to {}", rounded_down(lower), rounded_up(upper))
-        });
+    let spent = opened.receipt.guarantee.cost().map_or("NOT PRIVATE".to_owned(), |cost| {
+        format!("{} to {}", rounded_down(cost.epsilon.lower), rounded_up(cost.epsilon.upper))
+    });
     Ok(vec![
         String::new(),
         epsilon.map_or("none".to_owned(), |epsilon| epsilon.to_string()),

@@ -68,10 +68,12 @@ fn from_file_to_predictions() {
     let template = stdout(&format!("schema --from {} --target income", case.path("people.csv")));
     assert!(template.contains("name = \"age\"") && !template.contains("State"), "{template}");
 
-    let fit =
-        format!("{} {PRIVACY} --test {}", case.fit("regression", "model.reticent"), case.path("people.csv"));
+    case.write("test.csv", &people(4000));
+    let test = case.path("test.csv");
+    let fit = format!("{} {PRIVACY} --test {test}", case.fit("regression", "model.reticent"));
     let text = stdout(&fit);
     assert!(text.contains("4000 records") && text.contains("the number of records is public"), "{text}");
+    assert!(text.contains("NOT PRIVATE") && text.contains("model.scores.json"), "{text}");
     let model = case.path("model.reticent");
     let shown = json(&format!("show {model}"));
     assert!(shown["receipt"]["guarantee"]["epsilon"]["upper"].as_f64().unwrap() <= 1.0);
@@ -81,8 +83,10 @@ fn from_file_to_predictions() {
     assert!(score["note"].as_str().unwrap().contains("NOT PRIVATE"));
     let rmse = score["score"]["rmse"].as_f64().unwrap();
     assert!(rmse < 6.2, "{rmse}");
-    // What was found at the fit is in the file, exactly.
-    assert_eq!(score["score"], shown["card"]["test"]["score"]);
+    // What was found at the fit is in a file of its own, exactly.
+    let scores = std::fs::read_to_string(case.path("model.scores.json")).unwrap();
+    let scores: serde_json::Value = serde_json::from_str(&scores).unwrap();
+    assert_eq!(score["score"], scores["score"]);
 
     for name in ["out.csv", "out.parquet"] {
         let out = case.path(name);
@@ -140,9 +144,10 @@ fn every_model_goes_through() {
         ("multivariate-normal", both, PRIVACY),
         ("poisson", counts, "--epsilon 1 --delta 1e-5 --set bound=70"),
     ];
+    case.write("test.csv", &people(1500));
     for (model, schema, options) in cases {
         case.write("schema.toml", schema);
-        let test = case.path("people.csv");
+        let test = case.path("test.csv");
         let fitted = json(&format!("{} {options} --test {test}", case.fit(model, "model.reticent")));
         let again = json(&format!("evaluate {} --data {test}", case.path("model.reticent")));
         assert_eq!(fitted["score"], again["score"], "{model}");
