@@ -1,5 +1,6 @@
-//! Checks and benches: `cargo xtask test | bench | docs`.
+//! Checks and benches: `cargo xtask test | bench | docs | audit`.
 
+mod audit;
 mod bench;
 mod docs;
 mod test;
@@ -10,7 +11,8 @@ use std::process::{Command, ExitCode};
 const USAGE: &str = "\
 cargo xtask test                        format, lints, docs and every test
 cargo xtask bench accounting [--peers]  how fast the accountant is, alone or beside its peers
-cargo xtask docs                        the documentation, with formulas set by KaTeX where npm is at hand";
+cargo xtask docs                        the documentation, with formulas set by KaTeX where npm is at hand
+cargo xtask audit [--short]             attacks on every model, about 20 minutes; writes docs/audit.md unless --short";
 
 /// What a task ends with: nothing, or what went wrong.
 type Outcome = Result<(), String>;
@@ -23,6 +25,8 @@ fn main() -> ExitCode {
         ["bench", "accounting"] => bench::accounting(false),
         ["bench", "accounting", "--peers"] => bench::accounting(true),
         ["docs"] => docs::run(),
+        ["audit"] => audit::run_all(false),
+        ["audit", "--short"] => audit::run_all(true),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);

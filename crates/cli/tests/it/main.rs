@@ -1,6 +1,7 @@
 //! The command as a user meets it.
 
 mod account;
+mod audit;
 mod crashes;
 mod demo;
 mod documents;

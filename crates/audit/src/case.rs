@@ -1,0 +1,391 @@
+//! The models that are attacked, each with a table on which one record matters much.
+
+use reticent::budget::Adjacency;
+use reticent_models::{Facts, Target};
+
+/// A table of a model: public facts, ordinary records, and records at the ends of what the schema allows.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// As in the table of results: the model, and what is special about the case.
+    pub name: String,
+    /// The model of the registry.
+    pub model: &'static str,
+    /// Settings that have no default or a costly one.
+    pub settings: Vec<(&'static str, f64)>,
+    /// The schema, as TOML.
+    pub schema: String,
+    /// The first line of the file.
+    pub header: String,
+    /// Inputs that each column becomes.
+    pub columns: Vec<usize>,
+    /// What is predicted.
+    pub target: Target,
+    /// Ordinary lines: line n of a file is the (n modulo their number)-th.
+    pub lines: Vec<String>,
+    /// Lines at the ends: neighbours differ in two of them, or in one.
+    pub extremes: Vec<String>,
+    /// Records of a file.
+    pub records: usize,
+    /// Releases that scores are made of: those before a costly search are enough.
+    pub releases: usize,
+    /// Whether a fit takes a large part of a second, so that the tests play no whole fits.
+    pub costly: bool,
+    /// Whether there is a plan for add/remove adjacency.
+    pub add_remove: bool,
+}
+
+impl Case {
+    /// Public facts of a table of this many records.
+    #[must_use]
+    pub fn facts(&self, records: usize) -> Facts {
+        let mut facts = Facts::new(self.columns.clone(), self.target, records);
+        facts.settings = self.settings.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
+        facts
+    }
+
+    /// Adjacencies that there is a plan for.
+    #[must_use]
+    pub fn adjacencies(&self) -> &'static [Adjacency] {
+        if self.add_remove { &ADJACENCIES } else { &ADJACENCIES[..1] }
+    }
+
+    /// This many ordinary lines.
+    #[must_use]
+    pub fn ordinary(&self, lines: usize) -> Vec<String> {
+        self.lines.iter().cycle().take(lines).cloned().collect()
+    }
+
+    /// The file of these lines.
+    #[must_use]
+    pub fn file(&self, lines: &[String]) -> String {
+        let mut text = format!("{}\n", self.header);
+        for line in lines {
+            text.push_str(line);
+            text.push('\n');
+        }
+        text
+    }
+}
+
+/// Both adjacencies.
+pub const ADJACENCIES: [Adjacency; 2] = [Adjacency::ReplaceOne, Adjacency::AddRemove];
+
+/// Models that cannot be fitted with privacy: there is nothing to attack, and a test sees to it that they refuse.
+pub const WITHOUT_PRIVACY: [&str; 1] = ["network-vi"];
+
+fn owned(lines: &[&str]) -> Vec<String> {
+    lines.iter().map(|&line| line.to_owned()).collect()
+}
+
+/// A schema with a feature of this kind for each name, and perhaps a target.
+fn schema(target: &str, names: &[String], kind: &str) -> String {
+    let features = names.iter().map(|name| format!("    {{ name = {name:?}, {kind} }},\n"));
+    format!("{target}\nfeatures = [\n{}]\n", features.collect::<String>())
+}
+
+const UNIT: &str = "kind = \"numeric\", bounds = [-1, 1]";
+const BOOLEAN: &str = "kind = \"boolean\"";
+const A_NUMBER: &str = "target = { name = \"y\", kind = \"numeric\", bounds = [-1, 1] }";
+const A_CLASS: &str = "target = { name = \"y\", kind = \"categorical\", levels = [\"no\", \"yes\"] }";
+
+/// Two numbers and a numeric target.
+fn number(name: &str, model: &'static str, settings: &[(&'static str, f64)]) -> Case {
+    Case {
+        name: name.to_owned(),
+        model,
+        settings: settings.to_vec(),
+        schema: schema(A_NUMBER, &owned(&["a", "b"]), UNIT),
+        header: "a,b,y".into(),
+        columns: vec![1, 1],
+        target: Target::Number,
+        lines: owned(&["0.1,-0.2,0.1", "-0.3,0.2,-0.2", "0.2,0.1,0.3", "0,-0.1,-0.1", "-0.1,0.3,0"]),
+        extremes: owned(&[
+            "1,1,1", "1,1,-1", "-1,1,1", "1,-1,1", "-1,-1,-1", "0,0,1", "0,0,-1", "1,0,0", "0,1,0", "0,0,0",
+        ]),
+        records: 60,
+        releases: 64,
+        costly: false,
+        add_remove: true,
+    }
+}
+
+/// Two numbers and a target of two classes.
+fn class(name: &str, model: &'static str, settings: &[(&'static str, f64)]) -> Case {
+    Case {
+        schema: schema(A_CLASS, &owned(&["a", "b"]), UNIT),
+        target: Target::TwoClasses,
+        lines: owned(&["0.1,-0.2,yes", "-0.3,0.2,no", "0.2,0.1,yes", "0,-0.1,no", "-0.1,0.3,no"]),
+        extremes: owned(&[
+            "1,1,yes",
+            "1,1,no",
+            "-1,1,yes",
+            "1,-1,no",
+            "-1,-1,yes",
+            "-1,-1,no",
+            "0,0,yes",
+            "0,0,no",
+            "1,0,yes",
+        ]),
+        ..number(name, model, settings)
+    }
+}
+
+/// Two numbers, and nothing to predict.
+fn numbers(name: &str, model: &'static str, settings: &[(&'static str, f64)]) -> Case {
+    Case {
+        schema: schema("", &owned(&["a", "b"]), UNIT),
+        header: "a,b".into(),
+        target: Target::Nothing,
+        lines: owned(&["0.1,-0.2", "-0.3,0.2", "0.2,0.1", "0,-0.1", "-0.1,0.3"]),
+        extremes: owned(&["1,1", "-1,-1", "1,-1", "-1,1", "0,0", "1,0", "0,1"]),
+        ..number(name, model, settings)
+    }
+}
+
+fn hmm() -> Case {
+    Case {
+        schema: r#"
+features = [
+    { name = "region", kind = "categorical", levels = ["n", "s"] },
+    { name = "time", kind = "categorical", levels = ["1", "2", "3"] },
+    { name = "event", kind = "categorical", levels = ["x", "y", "z"] },
+]
+"#
+        .into(),
+        header: "region,time,event".into(),
+        columns: vec![2, 3, 3],
+        lines: owned(&["n,1,x", "s,2,y", "n,3,y", "s,1,x", "n,2,z"]),
+        extremes: owned(&["n,1,x", "s,3,z", "s,1,y", "n,1,y", "n,3,z"]),
+        ..numbers("hmm", "hmm", &[("states", 2.0), ("iterations", 20.0)])
+    }
+}
+
+const ANIMALS: [&str; 24] = [
+    "ape", "bee", "cat", "dog", "eel", "fox", "gnu", "hen", "ibex", "jay", "koi", "lark", "mole", "newt",
+    "owl", "pig", "quail", "ram", "seal", "toad", "urial", "vole", "wasp", "yak",
+];
+
+/// Documents of this many words.
+fn topics(name: &str, words: usize) -> Case {
+    let words = &ANIMALS[..words];
+    let (first, last) = (words[0], words[words.len() - 1]);
+    let few = owned(&[first, last]);
+    Case {
+        schema: format!(
+            "features = [{{ name = \"text\", kind = \"text\", vocabulary = {words:?}, missing = \"\" }}]\n"
+        ),
+        header: "text".into(),
+        columns: vec![1; words.len()],
+        lines: words.windows(3).map(|some| format!("{} {} {}", some[0], some[1], some[0])).collect(),
+        extremes: few.iter().map(|word| vec![word.as_str(); 8].join(" ")).chain(few.clone()).collect(),
+        ..numbers(name, "topics", &[("topics", 2.0)])
+    }
+}
+
+/// Records of this many columns that are yes or no, with at most two of them yes.
+fn booleans(name: &str, model: &'static str, settings: &[(&'static str, f64)], columns: usize) -> Case {
+    let names: Vec<String> = (0..columns).map(|k| format!("x{k}")).collect();
+    let line =
+        |yes: &dyn Fn(usize) -> bool| (0..columns).map(|k| yes(k).to_string()).collect::<Vec<_>>().join(",");
+    Case {
+        schema: schema("", &names, BOOLEAN),
+        header: names.join(","),
+        columns: vec![1; columns],
+        lines: (0..columns).map(|n| line(&|k| k == n || k == (n + 1) % columns)).collect(),
+        extremes: vec![line(&|_| true), line(&|_| false), line(&|k| k == 0), line(&|k| k % 2 == 1)],
+        ..numbers(name, model, settings)
+    }
+}
+
+fn dirichlet() -> Case {
+    Case {
+        schema: "features = [{ name = \"a\", kind = \"categorical\", levels = [\"x\", \"y\", \"z\"] }]\n"
+            .into(),
+        header: "a".into(),
+        columns: vec![3],
+        lines: owned(&["x", "y", "x", "z"]),
+        extremes: owned(&["x", "y", "z"]),
+        ..numbers("dirichlet", "dirichlet", &[])
+    }
+}
+
+fn naive_bayes() -> Case {
+    Case {
+        schema: format!(
+            "{A_CLASS}\nfeatures = [\n    {{ name = \"a\", {UNIT} }},\n    {{ name = \"b\", kind = \"categorical\", \
+             levels = [\"p\", \"q\", \"r\"] }},\n]\n"
+        ),
+        columns: vec![1, 3],
+        lines: owned(&["0.1,p,yes", "-0.3,q,no", "0.2,p,yes", "0.9,r,no", "-0.1,q,no"]),
+        extremes: owned(&["1,p,yes", "-1,q,no", "1,r,no", "-1,p,yes"]),
+        ..class("naive-bayes", "naive-bayes", &[("bins", 4.0)])
+    }
+}
+
+fn poisson() -> Case {
+    Case {
+        schema: "features = [{ name = \"a\", kind = \"numeric\", bounds = [0, 10] }]\n".into(),
+        header: "a".into(),
+        columns: vec![1],
+        lines: owned(&["1", "0", "3", "2", "4"]),
+        extremes: owned(&["0", "10", "5"]),
+        add_remove: false,
+        ..numbers("poisson", "poisson", &[("bound", 10.0)])
+    }
+}
+
+fn mixture() -> Case {
+    Case { releases: 1, costly: true, ..numbers("mixture", "mixture", &MIXTURE) }
+}
+
+/// Each fit composes sampled releases numerically, which takes its time.
+fn gradients() -> Case {
+    Case {
+        extremes: owned(&["1,1,1", "1,1,-1", "-1,-1,-1"]),
+        costly: true,
+        ..number("network-sgd", "network-sgd", &GRADIENTS)
+    }
+}
+
+const MIXTURE: [(&str, f64); 2] = [("components", 2.0), ("noise-sd", 0.3)];
+const GRADIENTS: [(&str, f64); 3] = [("hidden", 3.0), ("batch", 20.0), ("steps", 10.0)];
+const HIDDEN: [(&str, f64); 1] = [("hidden", 3.0)];
+const UNITS: [(&str, f64); 1] = [("units", 2.0)];
+
+/// All cases: at least one of each model that can be private.
+#[must_use]
+pub fn cases() -> Vec<Case> {
+    vec![
+        number("regression", "regression", &[]),
+        number("linear", "linear", &[]),
+        class("logistic", "logistic", &[]),
+        class("probit", "probit", &[]),
+        mixture(),
+        number("network of a number", "network", &HIDDEN),
+        class("network of two classes", "network", &HIDDEN),
+        hmm(),
+        topics("topics", 6),
+        booleans("sigmoid-belief", "sigmoid-belief", &UNITS, 3),
+        gradients(),
+        Case { add_remove: false, ..booleans("beta-bernoulli", "beta-bernoulli", &[], 2) },
+        // With many columns, noise is Gaussian.
+        Case { add_remove: false, ..booleans("beta-bernoulli of 24 columns", "beta-bernoulli", &[], WIDE) },
+        dirichlet(),
+        Case { costly: true, ..booleans("dirichlet of 24 columns", "dirichlet", &[], WIDE) },
+        naive_bayes(),
+        Case { add_remove: false, costly: true, ..numbers("normal", "normal", &[]) },
+        Case {
+            add_remove: false,
+            costly: true,
+            ..numbers("multivariate-normal", "multivariate-normal", &[])
+        },
+        poisson(),
+    ]
+}
+
+/// The case of this name.
+///
+/// # Panics
+/// If there is none.
+#[must_use]
+pub fn case(name: &str) -> Case {
+    cases().into_iter().find(|case| case.name == name).expect("a case of this name")
+}
+
+/// Columns of the cases with many canaries.
+const WIDE: usize = 24;
+
+/// The cases with many canaries: tables of models whose later releases depend on earlier ones, so wide that each of the extremes has a
+/// column or word almost for itself.
+#[must_use]
+pub fn canary_cases() -> Vec<Case> {
+    let names: Vec<String> = (0..WIDE).map(|k| format!("x{k}")).collect();
+    let one = |k: usize, value: &str| {
+        (0..WIDE).map(|j| if j == k { value } else { "0" }).collect::<Vec<_>>().join(",")
+    };
+    let with = |target: &str, lines: [&str; 2], case: Case| Case {
+        schema: schema(target, &names, UNIT),
+        header: format!("{},y", names.join(",")),
+        columns: vec![1; WIDE],
+        lines: lines.iter().map(|class| format!("{},{class}", one(WIDE, "0"))).collect(),
+        extremes: (0..WIDE).map(|k| format!("{},{}", one(k, "1"), lines[k % 2])).collect(),
+        ..case
+    };
+    let of_number = |case| with(A_NUMBER, ["1", "-1"], case);
+    let of_class = |case| with(A_CLASS, ["yes", "no"], case);
+    let angle = |k: usize| std::f64::consts::TAU * k as f64 / 12.0;
+    let circle =
+        (0..12).map(|k| format!("{:.3},{:.3}", 0.9 * angle(k).cos(), 0.9 * angle(k).sin())).collect();
+    let text = topics("topics", WIDE);
+    let belief = booleans("sigmoid-belief", "sigmoid-belief", &UNITS, WIDE);
+    let alone = |k: usize| (0..WIDE).map(|j| (j == k).to_string()).collect::<Vec<_>>().join(",");
+    vec![
+        of_class(class("logistic", "logistic", &[])),
+        of_number(number("regression", "regression", &[])),
+        of_number(number("network of a number", "network", &HIDDEN)),
+        of_class(class("network of two classes", "network", &HIDDEN)),
+        of_class(class("probit", "probit", &[])),
+        Case { extremes: ANIMALS.iter().map(|word| [*word; 8].join(" ")).collect(), ..text },
+        Case { lines: vec![alone(WIDE)], extremes: (0..WIDE).map(alone).collect(), ..belief },
+        Case { lines: owned(&["0,0"]), extremes: circle, costly: false, ..mixture() },
+        of_number(gradients()),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reticent::budget::Privacy;
+    use reticent_models::{model, models};
+    use std::collections::BTreeSet;
+
+    /// A model without a game would not be audited. Those that are left out must refuse privacy, whatever they are to predict.
+    #[test]
+    fn every_model_that_can_be_private_has_a_game() {
+        for model in models() {
+            let played = cases().iter().any(|case| case.model == model.name());
+            let exempt = WITHOUT_PRIVACY.contains(&model.name());
+            assert!(
+                played != exempt,
+                "{}: give it a case, or a place among those without privacy",
+                model.name()
+            );
+            if exempt {
+                let privacy = Privacy::new(1.0, 1e-6, Adjacency::ReplaceOne).unwrap();
+                for &target in model.targets() {
+                    let facts = Facts::new(vec![1, 1], target, 60);
+                    assert!(model.plan(&facts, None).is_ok() && model.plan(&facts, Some(&privacy)).is_err());
+                }
+            }
+        }
+        for all in [cases(), canary_cases()] {
+            assert_eq!(all.len(), all.iter().map(|case| case.name.clone()).collect::<BTreeSet<_>>().len());
+        }
+    }
+
+    /// A case that is not played under add/remove must be refused there.
+    #[test]
+    fn what_is_not_played_is_refused() {
+        for case in cases() {
+            for adjacency in ADJACENCIES {
+                let privacy = Privacy::new(4.0, 1e-5, adjacency).unwrap();
+                let plan = model(case.model).unwrap().plan(&case.facts(case.records), Some(&privacy));
+                assert_eq!(
+                    plan.is_ok(),
+                    case.adjacencies().contains(&adjacency),
+                    "{} {adjacency}",
+                    case.name
+                );
+            }
+        }
+    }
+
+    /// Fits whose later releases depend on earlier ones.
+    #[test]
+    fn adaptive_models_have_canaries() {
+        let cases = canary_cases();
+        for model in ["logistic", "regression", "network", "probit", "topics", "sigmoid-belief", "mixture"] {
+            assert!(cases.iter().any(|case| case.model == model && case.extremes.len() >= 12), "{model}");
+        }
+    }
+}

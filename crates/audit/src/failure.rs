@@ -1,0 +1,55 @@
+//! Why a game could not be played.
+
+use std::fmt;
+
+/// Why a game could not be played, in words. Games are played on tables of the audit's own, so that messages may contain anything.
+#[derive(Debug)]
+pub struct Failure(String);
+
+impl Failure {
+    /// For this reason.
+    #[must_use]
+    pub fn new(reason: impl Into<String>) -> Self {
+        Self(reason.into())
+    }
+
+    /// For the reason that an error states.
+    #[must_use]
+    pub fn from_error(error: impl fmt::Display) -> Self {
+        Self(error.to_string())
+    }
+
+    /// The same, with where it happened.
+    #[must_use]
+    pub fn at(self, place: &str) -> Self {
+        Self(format!("{place}: {}", self.0))
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+macro_rules! from {
+    ($($error:ty),*) => {
+        $(impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                Self::from_error(error)
+            }
+        })*
+    };
+}
+
+from!(
+    std::io::Error,
+    serde_json::Error,
+    reticent_models::ModelError,
+    reticent_tables::TableError,
+    reticent_tables::SchemaError,
+    reticent_tables::ModelFileError,
+    reticent::budget::PrivacyError
+);

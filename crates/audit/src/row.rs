@@ -1,0 +1,160 @@
+//! A line of the table of results.
+
+use std::fmt::Write as _;
+
+use crate::statistics::Counts;
+
+/// The largest number of results of one audit.
+pub const MOST_ROWS: usize = 1000;
+/// The error probability of one result: 1e-6 for all of them, by Bonferroni.
+pub const ALPHA: f64 = 1e-6 / MOST_ROWS as f64;
+
+/// What a fit claims about its releases, or a part of them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Claim {
+    /// The epsilon of the receipt.
+    pub epsilon: f64,
+    /// The delta that it holds at.
+    pub delta: f64,
+    /// The parameter of Gaussian differential privacy, where all noise is Gaussian and all records take part.
+    pub mu: Option<f64>,
+}
+
+/// What was counted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Found {
+    /// An event on both of two neighbours.
+    Event(Counts),
+    /// Guesses about canaries.
+    Guesses(crate::one_run::Guesses),
+}
+
+/// A line of the table of results.
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// What was played: a case, and how.
+    pub game: String,
+    /// Which data sets are neighbours.
+    pub adjacency: String,
+    /// What is claimed.
+    pub claim: Claim,
+    /// What was counted, on games that nothing was chosen by.
+    pub found: Found,
+    /// Games that the event was chosen on.
+    pub chosen_on: usize,
+    /// The estimate of mu with its standard error, where scores are normal.
+    pub mu: Option<(f64, f64)>,
+}
+
+impl Row {
+    /// Games, or runs with canaries, that were counted.
+    #[must_use]
+    pub fn counted(&self) -> u64 {
+        match self.found {
+            Found::Event(counts) => counts.games + counts.other_games,
+            Found::Guesses(guesses) => guesses.made,
+        }
+    }
+
+    /// The largest epsilon that is refuted.
+    #[must_use]
+    pub fn epsilon(&self) -> f64 {
+        match self.found {
+            Found::Event(counts) => counts.epsilon(self.claim.delta, ALPHA),
+            Found::Guesses(guesses) => guesses.epsilon(self.claim.delta, ALPHA),
+        }
+    }
+
+    /// The largest mu that is refuted, where one is claimed.
+    #[must_use]
+    pub fn refuted_mu(&self) -> Option<f64> {
+        match self.found {
+            Found::Event(counts) => self.claim.mu.map(|_| counts.mu(ALPHA)),
+            Found::Guesses(_) => None,
+        }
+    }
+
+    /// Whether the claim is refuted.
+    #[must_use]
+    pub fn refuted(&self) -> bool {
+        let mu = self.refuted_mu().zip(self.claim.mu);
+        self.epsilon() > self.claim.epsilon || mu.is_some_and(|(refuted, claimed)| refuted > claimed)
+    }
+
+    /// The names of the columns.
+    #[must_use]
+    pub fn heading() -> String {
+        let names = "| game | adjacency | epsilon, delta claimed | epsilon refuted | mu claimed | mu refuted | mu observed / claimed (95 %) \
+                     | counted | chosen on | |\n";
+        format!("{names}{}|\n", "|---".repeat(10))
+    }
+
+    /// As a line of Markdown.
+    #[must_use]
+    pub fn markdown(&self) -> String {
+        let Claim { epsilon, delta, mu } = self.claim;
+        let number = |x: Option<f64>| x.map_or(String::new(), |x| format!("{x:.3}"));
+        let mut line = format!(
+            "| {} | {} | {epsilon:.3}, {delta:.0e} | {:.3} ",
+            self.game,
+            self.adjacency,
+            self.epsilon()
+        );
+        let _ = write!(line, "| {} | {} ", number(mu), number(self.refuted_mu()));
+        let tightness = self.mu.zip(mu).map(|((observed, error), claimed)| {
+            let (low, high) = ((observed - 1.96 * error) / claimed, (observed + 1.96 * error) / claimed);
+            format!("{:.3} ({low:.3} to {high:.3})", observed / claimed)
+        });
+        let counted = match self.found {
+            Found::Event(Counts { hits, games, false_hits, other_games }) => {
+                format!("{hits} of {games}, {false_hits} of {other_games}")
+            }
+            Found::Guesses(guesses) => {
+                format!("{} of {} guesses right, {} canaries", guesses.right, guesses.made, guesses.canaries)
+            }
+        };
+        let verdict = if self.refuted() { "**refuted**" } else { "holds" };
+        let _ = writeln!(
+            line,
+            "| {} | {counted} | {} | {verdict} |",
+            tightness.unwrap_or_default(),
+            self.chosen_on
+        );
+        line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(hits: u64, false_hits: u64, epsilon: f64, mu: Option<f64>) -> Row {
+        let counts = Counts { hits, games: 1000, false_hits, other_games: 1000 };
+        let claim = Claim { epsilon, delta: 1e-5, mu };
+        let (game, adjacency) = ("a game".to_owned(), "replace-one".to_owned());
+        Row { game, adjacency, claim, found: Found::Event(counts), chosen_on: 0, mu: None }
+    }
+
+    /// With 1000 games each and nothing on the other side, 1 - (alpha/2)^(1/1000) and its complement are the rates.
+    #[test]
+    fn a_claim_below_what_was_counted_is_refuted() {
+        let limit = (ALPHA / 2.0).powf(1e-3);
+        let epsilon = ((limit - 1e-5) / (1.0 - limit)).ln();
+        assert!((row(1000, 0, 1.0, None).epsilon() - epsilon).abs() < 1e-9);
+        assert!(row(1000, 0, epsilon - 0.01, None).refuted());
+        assert!(!row(1000, 0, epsilon + 0.01, None).refuted());
+        let mu = row(1000, 0, 9.0, Some(1.0)).refuted_mu().unwrap();
+        assert!(
+            row(1000, 0, 9.0, Some(mu - 0.01)).refuted() && !row(1000, 0, 9.0, Some(mu + 0.01)).refuted()
+        );
+        assert!(!row(500, 500, 0.01, Some(0.01)).refuted());
+    }
+
+    #[test]
+    fn a_line_has_as_many_cells_as_the_heading() {
+        let cells = |text: &str| text.matches('|').count();
+        let line = Row { mu: Some((1.0, 0.1)), ..row(600, 400, 1.0, Some(1.5)) }.markdown();
+        let heading = Row::heading();
+        assert!(heading.lines().all(|names| cells(names) == cells(&line)), "{line}");
+    }
+}

@@ -1,0 +1,259 @@
+//! All games, and how many of each.
+
+use std::path::Path;
+
+use reticent::budget::{Adjacency, Privacy};
+use reticent_models::model;
+
+use crate::canaries;
+use crate::case::{Case, canary_cases, case, cases};
+use crate::command::{self, Files, odd_lines};
+use crate::failure::Failure;
+use crate::game::{Arena, Data, Effort};
+use crate::row::Row;
+
+/// The budget of whole fits.
+const WHOLE: (f64, f64) = (4.0, 1e-5);
+/// The budget without a delta.
+const PURE: (f64, f64) = (1.0, 0.0);
+/// The budget of fits by the command line: so small that what gives a record away is seen in few games.
+const COMMAND: (f64, f64) = (1.0, 1e-5);
+/// The budget of fits with canaries. All of them could be revealed with a probability of twice their number times delta, which must be
+/// far below the error probability of a result.
+const CANARIES: (f64, f64) = (2.0, 1e-14);
+
+/// A budget under an adjacency.
+///
+/// # Errors
+/// [`Failure`] if it is none.
+pub fn privacy((epsilon, delta): (f64, f64), adjacency: Adjacency) -> Result<Privacy, Failure> {
+    Ok(Privacy::new(epsilon, delta, adjacency)?)
+}
+
+/// A part of the table of results.
+pub struct Section {
+    /// What its games are.
+    pub title: &'static str,
+    /// More about them.
+    pub about: &'static str,
+    /// The results.
+    pub rows: Vec<Row>,
+}
+
+/// How many games of each kind.
+#[derive(Debug, Clone, Copy)]
+pub struct Suite {
+    /// Of whole fits through the library.
+    pub whole: Effort,
+    /// Of first releases.
+    pub releases: Effort,
+    /// Of first releases from special data.
+    pub special: Effort,
+    /// Of fits by the command line.
+    pub command: Effort,
+    /// The same with odd files.
+    pub odd: Effort,
+    /// Of runs with canaries.
+    pub canaries: Effort,
+    /// Whether costly fits are played to their end.
+    pub costly: bool,
+}
+
+impl Suite {
+    /// For the table in the documentation.
+    #[must_use]
+    pub fn full() -> Self {
+        Self {
+            whole: Effort { cheap: 2000, least: 120, cheap_below: 0.01 },
+            releases: Effort { cheap: 20_000, least: 1000, cheap_below: 0.002 },
+            special: Effort { cheap: 2000, least: 200, cheap_below: 0.002 },
+            command: Effort { cheap: 2000, least: 300, cheap_below: 0.01 },
+            odd: Effort { cheap: 240, least: 240, cheap_below: 0.01 },
+            canaries: Effort { cheap: 100, least: 20, cheap_below: 0.02 },
+            costly: true,
+        }
+    }
+
+    /// For every run of the tests.
+    #[must_use]
+    pub fn short() -> Self {
+        Self {
+            whole: Effort { cheap: 300, least: 100, cheap_below: 0.005 },
+            releases: Effort { cheap: 600, least: 60, cheap_below: 0.005 },
+            special: Effort { cheap: 200, least: 50, cheap_below: 0.005 },
+            command: Effort { cheap: 160, least: 160, cheap_below: 0.01 },
+            odd: Effort { cheap: 160, least: 160, cheap_below: 0.01 },
+            canaries: Effort { cheap: 20, least: 10, cheap_below: 0.02 },
+            costly: false,
+        }
+    }
+
+    /// Whole fits of a case through the library, unless they are too costly.
+    ///
+    /// # Errors
+    /// [`Failure`] if a fit is refused.
+    pub fn whole_fits(&self, case: &Case, adjacency: Adjacency) -> Result<Vec<Row>, Failure> {
+        if case.costly && !self.costly {
+            return Ok(Vec::new());
+        }
+        let row = || Arena::new(case, Data::Ordinary, privacy(WHOLE, adjacency)?)?.whole(&self.whole);
+        Ok(vec![row().map_err(|failure| failure.at(&format!("{}, {adjacency}", case.name)))?])
+    }
+
+    /// First releases of a case: of ordinary data, with and without a delta, and of special data.
+    ///
+    /// # Errors
+    /// [`Failure`] if a fit is refused.
+    pub fn first_releases(&self, case: &Case, adjacency: Adjacency) -> Result<Vec<Row>, Failure> {
+        let play = || {
+            let mut arenas = vec![Arena::sharp(case, Data::Ordinary, adjacency)?];
+            if model(case.model)?.can_be_pure() {
+                arenas.push(Arena::new(case, Data::Ordinary, privacy(PURE, adjacency)?)?);
+            }
+            arenas
+                .iter()
+                .map(|arena| arena.first_releases(&self.releases))
+                .collect::<Result<Vec<_>, Failure>>()
+        };
+        play().map_err(|failure| failure.at(&format!("{}, {adjacency}", case.name)))
+    }
+
+    /// First releases of a case from special data, unless they are too costly: none, one record, a wrong guess of their number, all at a bound.
+    ///
+    /// # Errors
+    /// [`Failure`] if a fit is refused.
+    pub fn special_data(&self, case: &Case, adjacency: Adjacency) -> Result<Vec<Row>, Failure> {
+        if case.costly && !self.costly {
+            return Ok(Vec::new());
+        }
+        let row = |data: &Data| {
+            let row = || Arena::sharp(case, *data, adjacency)?.first_releases(&self.special);
+            row().map_err(|failure| failure.at(&format!("{}, {adjacency}, {data:?}", case.name)))
+        };
+        Data::special(adjacency).iter().map(row).collect()
+    }
+
+    /// A case by the command line: neighbours that are farthest apart.
+    ///
+    /// # Errors
+    /// [`Failure`] if the program cannot be run.
+    pub fn by_command(
+        &self,
+        program: &Path,
+        case: &Case,
+        data: Data,
+        adjacency: Adjacency,
+    ) -> Result<Row, Failure> {
+        let row = || {
+            let privacy = privacy(COMMAND, adjacency)?;
+            let (_, records) = data.common(case, adjacency);
+            let arena = Arena::new(case, data, privacy)?;
+            let file = |lines: &[String]| case.file(lines).into_bytes();
+            let (first, second) = (file(&arena.neighbours.lines), file(&arena.neighbours.other_lines));
+            let files = Files { first, second, records };
+            command::play(program, (case, data.name(adjacency)), &files, privacy, &self.command)
+        };
+        row().map_err(|failure| failure.at(&format!("{}, {adjacency}, command line", case.name)))
+    }
+
+    /// Odd files by the command line: a line that no reader expects, in the place of an ordinary one or of none.
+    ///
+    /// # Errors
+    /// [`Failure`] if the program cannot be run.
+    pub fn odd_files(&self, program: &Path, case: &Case, adjacency: Adjacency) -> Result<Vec<Row>, Failure> {
+        let privacy = privacy(COMMAND, adjacency)?;
+        let ordinary = case.lines[0].as_bytes();
+        let instead = (adjacency == Adjacency::ReplaceOne).then_some(ordinary);
+        let row = |(what, line): (&str, Vec<u8>)| {
+            let files = Files::with_line(case, &line, instead);
+            let row = command::play(program, (case, what), &files, privacy, &self.odd);
+            row.map_err(|failure| failure.at(&format!("{}, {adjacency}, {what}", case.name)))
+        };
+        odd_lines(case.header.split(',').count()).into_iter().map(row).collect()
+    }
+
+    /// Many canaries at once, unless they are too costly.
+    ///
+    /// # Errors
+    /// [`Failure`] if a fit is refused.
+    pub fn many_canaries(&self, case: &Case, adjacency: Adjacency) -> Result<Vec<Row>, Failure> {
+        if case.costly && !self.costly {
+            return Ok(Vec::new());
+        }
+        let row = || canaries::play(case, privacy(CANARIES, adjacency)?, &self.canaries);
+        Ok(vec![row().map_err(|failure| failure.at(&format!("{}, {adjacency}, canaries", case.name)))?])
+    }
+
+    /// All games, one after the other; `each` sees a result as soon as it is there.
+    ///
+    /// # Errors
+    /// [`Failure`] if a game cannot be played.
+    pub fn play(&self, program: &Path, mut each: impl FnMut(&Row)) -> Result<Vec<Section>, Failure> {
+        let both = |cases: Vec<Case>| {
+            let both =
+                |case: Case| case.adjacencies().iter().map(move |adjacency| (case.clone(), *adjacency));
+            cases.into_iter().flat_map(both)
+        };
+        let few = || vec![case("dirichlet"), case("linear")];
+        let mut sections = TITLES.map(|(title, about)| Section { title, about, rows: Vec::new() });
+        let mut add = |section: usize, rows: Vec<Row>| {
+            rows.iter().for_each(&mut each);
+            sections[section].rows.extend(rows);
+        };
+        for (case, adjacency) in both(cases()) {
+            add(0, self.first_releases(&case, adjacency)?);
+        }
+        for (case, adjacency) in both(cases()) {
+            add(1, self.special_data(&case, adjacency)?);
+        }
+        for (case, adjacency) in both(cases()) {
+            add(2, self.whole_fits(&case, adjacency)?);
+        }
+        for (case, adjacency) in both(canary_cases()) {
+            add(3, self.many_canaries(&case, adjacency)?);
+        }
+        for (case, adjacency) in both(cases()) {
+            add(4, vec![self.by_command(program, &case, Data::Ordinary, adjacency)?]);
+        }
+        for (case, adjacency) in both(few()) {
+            for &data in Data::special(adjacency) {
+                add(4, vec![self.by_command(program, &case, data, adjacency)?]);
+            }
+        }
+        for (case, adjacency) in both(few()) {
+            add(5, self.odd_files(program, &case, adjacency)?);
+        }
+        Ok(sections.into())
+    }
+}
+
+/// What the sections of the table are.
+const TITLES: [(&str, &str); 6] = [
+    (
+        "First releases",
+        "Fits through the library up to the last release that does not depend on earlier ones. The score is the log likelihood ratio of the noise \
+         between the two data sets, so that no test has more power. The claim in mu is that of these releases, the claim in epsilon that of the whole \
+         fit. Observed over claimed mu is how tight the noise is: what is missing to 1 is noise that these neighbours did not need.",
+    ),
+    (
+        "Special data",
+        "The same on data that are empty, one record, not as many as was guessed, or all at a bound.",
+    ),
+    (
+        "Whole fits",
+        "Fits through the library to the end. The event is about the releases, the numbers of the posterior, and how the fit ended.",
+    ),
+    (
+        "Many canaries",
+        "Each of many canaries takes part with probability 1/2 (add/remove), or an ordinary record does in its place (replace-one); guesses are \
+         about those whose traces in the releases are strongest and weakest (Steinke, Nasr, Jagielski 2023, Theorem 5.2).",
+    ),
+    (
+        "Command line",
+        "`reticent fit` from a CSV file to all that it prints, writes and ends with, as a process.",
+    ),
+    (
+        "Odd files",
+        "The same with a line that no reader expects in the middle of the file: in the place of an ordinary line (replace-one), or of none (add/remove).",
+    ),
+];
