@@ -1,33 +1,47 @@
-//! What the targets share: everything that is done with a data file.
+//! What the targets share: each is one reader of `reticent-mutations`, with its seeds and its own mutations.
 
-use reticent_tables::{Encoder, Schema, Source};
+use reticent_mutations::{Dice, Reader, reader};
 
-/// The columns of the files in the corpus.
-const SCHEMA: &str = r#"
-features = [
-    { name = "number", kind = "numeric", bounds = [0, 1000000], missing = 0 },
-    { name = "count", kind = "numeric", bounds = [0, 100] },
-    { name = "flag", kind = "boolean", missing = true },
-    { name = "level", kind = "categorical", levels = ["a"], unknown = "other" },
-    { name = "note", kind = "text", vocabulary = ["word"], missing = "" },
-]
-"#;
+/// The reader of a target.
+pub fn of_target(name: &str) -> &'static Reader {
+    reader(name).expect("a target is named after its reader")
+}
 
-/// Reads a file with this ending in every way there is. Messages must not contain what the corpus marks as secret.
-pub fn read(bytes: &[u8], ending: &str) {
-    let file = tempfile::Builder::new().suffix(ending).tempfile().expect("room for a file");
-    std::fs::write(file.path(), bytes).expect("room for a file");
-    let source = Source::open(file.path()).expect("a file of a known format");
-    let encoder = Encoder::new(&Schema::parse(SCHEMA).expect("a schema")).expect("bounds are known");
-    for error in [
-        source.columns().err(),
-        encoder.read(&source).err(),
-        Schema::from_data_assuming_public(&source, None).err(),
-    ]
-    .into_iter()
-    .flatten()
-    {
-        let text = format!("{error} {error:?}");
-        assert!(!text.contains("987654.321") && !text.contains("SECRETVALUE"), "{text}");
+/// Writes what fuzzing starts from into the folder that `RETICENT_SEEDS` names, if it is set.
+pub fn write_seeds(reader: &Reader) {
+    let Some(folder) = std::env::var_os("RETICENT_SEEDS") else { return };
+    for (number, seed) in reader.seeds().iter().enumerate() {
+        let file = std::path::Path::new(&folder).join(format!("seed-{number}"));
+        std::fs::write(file, seed).expect("room for the seeds");
     }
+}
+
+/// A mutation that keeps the structure, or one of libFuzzer's, which come from the compared values it has seen.
+pub fn mutate(reader: &Reader, data: &mut [u8], size: usize, most: usize, seed: u32) -> usize {
+    let mut dice = Dice::new(u64::from(seed));
+    if dice.below(2) == 0 {
+        return libfuzzer_sys::fuzzer_mutate(data, size, most);
+    }
+    let mut bytes = data[..size].to_vec();
+    reader.mutate(&mut bytes, &mut dice);
+    let size = bytes.len().min(most);
+    data[..size].copy_from_slice(&bytes[..size]);
+    size
+}
+
+/// A fuzz target. Panics that a reader catches, as those of the Parquet library, are none to libFuzzer: what catches them keeps its
+/// hook, which aborts, from being called.
+#[macro_export]
+macro_rules! target {
+    ($name:literal) => {
+        ::libfuzzer_sys::fuzz_target!(
+            init: $crate::write_seeds($crate::of_target($name)),
+            |bytes: &[u8]| {
+                let _ = $crate::of_target($name).read(bytes);
+            }
+        );
+        ::libfuzzer_sys::fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
+            $crate::mutate($crate::of_target($name), data, size, max_size, seed)
+        });
+    };
 }

@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| reticent_fuzz::read(bytes, ".parquet"));
+reticent_fuzz::target!("parquet");

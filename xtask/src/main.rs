@@ -1,8 +1,10 @@
-//! Checks and benches: `cargo xtask test | bench | docs | audit`.
+//! Checks and benches: `cargo xtask test | deny | fuzz | bench | docs | audit`.
 
 mod audit;
 mod bench;
+mod deny;
 mod docs;
+mod fuzz;
 mod test;
 
 use std::path::PathBuf;
@@ -10,6 +12,8 @@ use std::process::{Command, ExitCode};
 
 const USAGE: &str = "\
 cargo xtask test                        format, lints, docs and every test
+cargo xtask deny                        licences, sources, banned and double dependencies
+cargo xtask fuzz --minutes M            fuzzes every reader for so long, or one with --target T; --seed S repeats a search
 cargo xtask bench accounting [--peers]  how fast the accountant is, alone or beside its peers
 cargo xtask docs                        the documentation, with formulas set by KaTeX where npm is at hand
 cargo xtask audit [--short]             attacks on every model, about 20 minutes; writes docs/audit.md unless --short";
@@ -22,6 +26,8 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match words[..] {
         ["test"] => test::run(),
+        ["deny"] => deny::run(),
+        ["fuzz", ref rest @ ..] => fuzz::run(rest),
         ["bench", "accounting"] => bench::accounting(false),
         ["bench", "accounting", "--peers"] => bench::accounting(true),
         ["docs"] => docs::run(),

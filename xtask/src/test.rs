@@ -6,6 +6,7 @@ use std::process::Stdio;
 use crate::{Outcome, command};
 
 fn checks() -> Outcome {
+    crate::deny::run()?;
     crate::run(&mut command("cargo", &["fmt", "--all", "--check"]))?;
     let lints = ["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"];
     crate::run(&mut command("cargo", &lints))?;

@@ -1,0 +1,34 @@
+//! Numbers that look random.
+
+/// Numbers that look random and are the same for the same seed: SplitMix64 (Steele, Lea and Flood 2014).
+#[derive(Debug, Clone)]
+pub struct Dice(u64);
+
+impl Dice {
+    /// A sequence of its own for each seed.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// The next number.
+    pub fn number(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number below `bound`, or 0 if there is none.
+    pub fn below(&mut self, bound: usize) -> usize {
+        (self.number() % bound.max(1) as u64) as usize
+    }
+
+    /// One of several.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
+        &items[self.below(items.len())]
+    }
+}

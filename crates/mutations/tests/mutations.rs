@@ -1,0 +1,103 @@
+//! Mutated inputs over all readers: no panic, no hang, no value in a message, and memory that is bounded.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use reticent_mutations::{Dice, READERS, Reader, reader};
+
+/// Inputs of each reader, as many as there is time for: 20,000 together.
+const INPUTS: [(&str, u64); 5] =
+    [("csv", 6000), ("parquet", 5000), ("schema", 4000), ("plan", 2000), ("ledger", 1000)];
+
+/// What one input may occupy, at most 64 KiB long: the parts of a Parquet file are compressed, and a ledger has a cache.
+const MOST_MEMORY: usize = 1 << 28;
+
+/// Counts the bytes that are in use, and remembers the most.
+struct Counting;
+
+static USED: AtomicUsize = AtomicUsize::new(0);
+static MOST: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: every call is passed on to the system's allocator as it is.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let used = USED.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
+        MOST.fetch_max(used, Ordering::Relaxed);
+        // SAFETY: as the caller of this function promises.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        USED.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: as the caller of this function promises.
+        unsafe { System.dealloc(place, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// The input of this number: a seed with one to three rounds of mutations, the same in every run.
+fn input(reader: &Reader, seeds: &[Vec<u8>], number: u64) -> Vec<u8> {
+    let mut dice = Dice::new(number);
+    let mut bytes = dice.pick(seeds).clone();
+    for _ in 0..=dice.below(3) {
+        reader.mutate(&mut bytes, &mut dice);
+    }
+    bytes
+}
+
+/// Reads one input. What went wrong, if anything did, else whether it was accepted.
+fn attacked(reader: &Reader, bytes: &[u8]) -> Result<bool, String> {
+    let before = USED.load(Ordering::Relaxed);
+    MOST.store(before, Ordering::Relaxed);
+    let accepted = catch_unwind(AssertUnwindSafe(|| reader.read(bytes))).map_err(|_| "a panic".to_owned())?;
+    let most = MOST.load(Ordering::Relaxed).saturating_sub(before);
+    if most <= MOST_MEMORY { Ok(accepted) } else { Err(format!("{most} bytes of memory")) }
+}
+
+/// One test, since memory is counted for the whole process.
+#[test]
+fn twenty_thousand_mutated_inputs_are_refused_or_used() {
+    assert_eq!(INPUTS.map(|(name, _)| name).to_vec(), READERS.iter().map(Reader::name).collect::<Vec<_>>());
+    let mut faults = Vec::new();
+    for (name, inputs) in INPUTS {
+        let reader = reader(name).expect("it is in the list");
+        let seeds = reader.seeds();
+        for (number, seed) in seeds.iter().enumerate() {
+            assert_eq!(attacked(reader, seed), Ok(true), "{name}: seed {number} is valid");
+        }
+        let mut accepted = 0;
+        for number in 0..inputs {
+            let bytes = input(reader, &seeds, number);
+            match attacked(reader, &bytes) {
+                Ok(yes) => accepted += u64::from(yes),
+                Err(fault) => faults
+                    .push(format!("{name}, input {number}: {fault}: {:?}", String::from_utf8_lossy(&bytes))),
+            }
+        }
+        println!("{name}: {accepted} of {inputs} were accepted");
+        assert!(
+            (inputs / 100..inputs * 99 / 100).contains(&accepted),
+            "{name}: mutations are too harsh or too gentle"
+        );
+    }
+    assert!(faults.is_empty(), "{} inputs: {}", faults.len(), faults.join("\n"));
+}
+
+/// What fuzzing has found, in `fuzz/corpus` at the root: mended, and tried again here.
+#[test]
+fn what_fuzzing_has_found_is_handled() {
+    let corpora = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
+    for corpus in std::fs::read_dir(corpora).expect("the corpora") {
+        let corpus = corpus.expect("a folder").path();
+        let name = corpus.file_name().and_then(|name| name.to_str()).expect("a name");
+        let reader = reader(name).unwrap_or_else(|| panic!("{name}: there is no such reader"));
+        for file in std::fs::read_dir(&corpus).expect("a corpus") {
+            let file = file.expect("a file").path();
+            let bytes = std::fs::read(&file).expect("a file");
+            assert!(catch_unwind(AssertUnwindSafe(|| reader.read(&bytes))).is_ok(), "{}", file.display());
+        }
+    }
+}

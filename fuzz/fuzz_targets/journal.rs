@@ -1,0 +1,3 @@
+#![no_main]
+
+reticent_fuzz::target!("journal");

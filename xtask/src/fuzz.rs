@@ -1,0 +1,163 @@
+//! `cargo xtask fuzz`
+//!
+//! The targets are built by the stable compiler with LLVM's coverage pass, which libFuzzer is guided by: cargo-fuzz does the same, and
+//! need not be installed for it. The pass is a flag that only `RUSTC_BOOTSTRAP` unlocks on a stable compiler.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use crate::{Outcome, root};
+
+/// What one input may take: seconds, and megabytes of memory.
+const LIMITS: [&str; 2] = ["-timeout=60", "-rss_limit_mb=2048"];
+
+/// Every edge of the control flow counted, and compared values seen, so that magic numbers are found.
+const COVERAGE: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+    -Cllvm-args=-sanitizer-coverage-trace-compares";
+
+/// What is asked for on the command line.
+struct Asked {
+    seconds: u64,
+    target: Option<String>,
+    seed: u32,
+}
+
+fn asked(arguments: &[&str]) -> Result<Asked, String> {
+    let mut asked = Asked { seconds: 0, target: None, seed: 0 };
+    for pair in arguments.chunks(2) {
+        let wrong = || format!("{}: not an option with a value that can be used", pair.join(" "));
+        match *pair {
+            ["--minutes", minutes] => {
+                let minutes: f64 = minutes.parse().map_err(|_| wrong())?;
+                asked.seconds = (60.0 * minutes).ceil() as u64;
+            }
+            ["--target", target] => asked.target = Some(target.to_owned()),
+            ["--seed", seed] => asked.seed = seed.parse().map_err(|_| wrong())?,
+            _ => return Err(wrong()),
+        }
+    }
+    // To libFuzzer no time is all the time there is.
+    if asked.seconds == 0 { Err("--minutes must be above 0".to_owned()) } else { Ok(asked) }
+}
+
+/// Builds the targets, and runs each for so long, as many at once as there are cores.
+pub(crate) fn run(arguments: &[&str]) -> Outcome {
+    let asked = asked(arguments)?;
+    let folder = root().join("fuzz");
+    let mut targets = targets(&folder)?;
+    if let Some(only) = &asked.target {
+        targets.retain(|target| target == only);
+        if targets.is_empty() {
+            return Err(format!("there is no target {only:?} in fuzz/fuzz_targets"));
+        }
+    }
+    let programs = build(&folder)?;
+    let corpora = folder.join("target/corpus");
+    let fuzzing = Fuzzing { folder, programs, corpora, asked };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut found = Vec::new();
+    for together in targets.chunks(cores) {
+        let started: Result<Vec<Child>, String> =
+            together.iter().map(|target| fuzzing.start(target)).collect();
+        for (target, mut child) in together.iter().zip(started?) {
+            let status = child.wait().map_err(|error| format!("{target}: {error}"))?;
+            println!("{target:<12} {}", fuzzing.summary(target));
+            if !status.success() {
+                found.push(target.as_str());
+            }
+        }
+    }
+    if found.is_empty() {
+        return Ok(());
+    }
+    found.iter().for_each(|target| fuzzing.explain(target));
+    Err(format!("fuzzing found inputs that break: {}", found.join(", ")))
+}
+
+/// The names of all targets, in order.
+fn targets(folder: &Path) -> Result<Vec<String>, String> {
+    let entries =
+        std::fs::read_dir(folder.join("fuzz_targets")).map_err(|error| format!("fuzz_targets: {error}"))?;
+    let names = entries.filter_map(|entry| Some(entry.ok()?.path().file_stem()?.to_str()?.to_owned()));
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    Ok(names)
+}
+
+/// Builds all targets: the folder where they are.
+fn build(folder: &Path) -> Result<PathBuf, String> {
+    let version = Command::new("rustc").arg("-vV").output().map_err(|error| format!("rustc: {error}"))?;
+    let version = String::from_utf8_lossy(&version.stdout).into_owned();
+    let host = version.lines().find_map(|line| line.strip_prefix("host: ")).ok_or("rustc states no host")?;
+    // With a target named, the flags are not those of build scripts and macros too, which no fuzzer is linked to.
+    let mut command = Command::new("cargo");
+    command.args(["build", "--release", "--locked", "--target", host]).current_dir(folder);
+    command.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", COVERAGE);
+    crate::run(&mut command)?;
+    Ok(folder.join("target").join(host).join("release"))
+}
+
+struct Fuzzing {
+    folder: PathBuf,
+    programs: PathBuf,
+    /// What was found to reach new code grows here, and is no part of the repository.
+    corpora: PathBuf,
+    asked: Asked,
+}
+
+impl Fuzzing {
+    fn log(&self, target: &str) -> PathBuf {
+        self.corpora.join(format!("{target}.log"))
+    }
+
+    fn start(&self, target: &str) -> Result<Child, String> {
+        let wrong = |error: std::io::Error| format!("{target}: {error}");
+        let artifacts = self.folder.join("artifacts").join(target);
+        let kept = self.folder.join("corpus").join(target);
+        let corpus = self.corpora.join(target);
+        for folder in [&artifacts, &kept, &corpus] {
+            std::fs::create_dir_all(folder).map_err(wrong)?;
+        }
+        let log = File::create(self.log(target)).map_err(wrong)?;
+        let mut command = Command::new(self.programs.join(target));
+        command.env("RETICENT_SEEDS", &corpus).arg(corpus).arg(kept).args(LIMITS);
+        command
+            .arg(format!("-max_total_time={}", self.asked.seconds))
+            .arg(format!("-seed={}", self.asked.seed));
+        command.arg(format!("-artifact_prefix={}/", artifacts.display())).arg("-print_final_stats=1");
+        command.arg("-max_len=65536").stdout(Stdio::null()).stderr(log).current_dir(&self.folder);
+        command.spawn().map_err(wrong)
+    }
+
+    /// What libFuzzer has printed, whatever its encoding.
+    fn printed(&self, target: &str) -> String {
+        std::fs::read(self.log(target))
+            .map_or(String::new(), |bytes| String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// How many inputs were tried, and how much code they have reached.
+    fn summary(&self, target: &str) -> String {
+        let printed = self.printed(target);
+        let stat = |name: &str| {
+            let line = printed.lines().find_map(|line| line.strip_prefix("stat::")?.strip_prefix(name));
+            line.map_or("?", |rest| rest.trim_start_matches(':').trim()).to_owned()
+        };
+        let reached = printed.lines().rev().find_map(|line| line.split("cov: ").nth(1)?.split(' ').next());
+        let (inputs, memory) = (stat("number_of_executed_units"), stat("peak_rss_mb"));
+        format!("{inputs} inputs, {} edges, at most {memory} MB", reached.unwrap_or("?"))
+    }
+
+    /// The end of what was printed, and how to see it again.
+    fn explain(&self, target: &str) {
+        let printed = self.printed(target);
+        let lines: Vec<&str> = printed.lines().collect();
+        eprintln!(
+            "\n{target}: the end of {}\n{}",
+            self.log(target).display(),
+            lines[lines.len().saturating_sub(40)..].join("\n")
+        );
+        eprintln!("again: {} FILE, with the file named above", self.programs.join(target).display());
+    }
+}
