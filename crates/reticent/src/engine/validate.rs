@@ -29,6 +29,7 @@ impl Damping {
             Self::Step(eta) => field::number("damping.step", *eta, 1e-9..=1e9),
             Self::Share(share) => field::number("damping.share", *share, 1e-9..=1.0),
             Self::Harmonic => Ok(()),
+            Self::Rising(full) => field::integer("damping.rising", *full, 1..=1 << 20),
             Self::Planned(shares) => {
                 field::agrees("the number of planned dampings", &(shares.len() as u64), &steps)?;
                 shares.iter().try_for_each(|share| field::number("damping.planned", *share, 0.0..=1.0))
