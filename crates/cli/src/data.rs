@@ -4,17 +4,51 @@ use std::path::Path;
 
 use reticent::wall::Records;
 use reticent_models::{Facts, ModelError, Target};
-use reticent_tables::{Kind, ModelFileError, Rows, Scale, Schema, SchemaError, Source, Stream, TableError};
+use reticent_tables::{
+    Delimiter, Kind, Layout, ModelFileError, Rows, Scale, Schema, SchemaError, Source, Stream, TableError,
+};
 
 use crate::output::Failure;
 
+/// How CSV files are laid out, where neither their names nor the schema state it.
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+pub(crate) struct LayoutArgs {
+    /// What is between two fields of a CSV file: `,`, `;` or `tab`. The schema may state it too.
+    #[arg(long, value_name = "CHARACTER", value_parser = delimiter)]
+    delimiter: Option<Delimiter>,
+    /// The CSV file is compressed by gzip, whatever its name.
+    #[arg(long)]
+    gzip: bool,
+}
+
+fn delimiter(text: &str) -> Result<Delimiter, &'static str> {
+    text.parse()
+}
+
+impl LayoutArgs {
+    /// What was given on the command line, and otherwise what a schema states.
+    pub(crate) fn over(self, stated: Layout) -> Layout {
+        let given = Layout {
+            delimiter: self.delimiter,
+            gzip: self.gzip.then_some(true),
+            quoted_newlines: stated.quoted_newlines,
+        };
+        given.or(stated)
+    }
+}
+
+/// Opens files, or reads standard input to its end if the path is `-`.
+pub(crate) fn source(path: &Path, layout: Layout) -> Result<Source, Failure> {
+    let source = match path.as_os_str() == "-" {
+        true => Source::from_stream(std::io::stdin().lock())?,
+        false => Source::open(path)?,
+    };
+    Ok(source.with_layout(layout))
+}
+
 /// What a schema says about the rows that it makes.
 pub(crate) fn facts(schema: &Schema, records: usize) -> Facts {
-    let columns = schema.features().iter().flat_map(|column| match column.kind() {
-        Kind::Categorical { .. } => vec![column.levels().len()],
-        Kind::Text { vocabulary, .. } => vec![1; vocabulary.len()],
-        Kind::Numeric { .. } | Kind::Boolean { .. } => vec![1],
-    });
+    let columns = schema.features().iter().flat_map(|column| column.input_widths());
     let target = schema.target().map_or(Target::Nothing, |column| match column.kind() {
         Kind::Numeric { .. } => Target::Number,
         _ if column.levels().len() == 2 => Target::TwoClasses,

@@ -1,7 +1,7 @@
 //! What a fitted model says as one column moves and the others stay in the middle: public, as the model is.
 
 use reticent_models::{Predicted, Variances};
-use reticent_tables::{Column, Kind, Scale};
+use reticent_tables::{Column, Kind, Missing, Scale};
 
 use crate::opened::Opened;
 
@@ -52,6 +52,10 @@ fn neutral(column: &Column) -> Vec<f64> {
             vec![1.0 / levels as f64; levels]
         }
         Kind::Text { vocabulary, .. } => vec![0.0; vocabulary.len()],
+        // The value is there, so its indicator is -1.
+        Kind::Numeric { missing: Missing::Indicator, .. } | Kind::Boolean { missing: Missing::Indicator } => {
+            vec![0.0, -1.0]
+        }
         Kind::Numeric { .. } | Kind::Boolean { .. } => vec![0.0],
     }
 }
@@ -79,7 +83,8 @@ pub(crate) fn effects(opened: &Opened) -> Vec<Effect> {
         };
         let point = |(at, label, inputs): (f64, String, Vec<f64>)| {
             let mut row = middle.clone();
-            row[places.clone()].copy_from_slice(&inputs);
+            // An indicator of missing values stays as it is.
+            row[places.start..places.start + inputs.len()].copy_from_slice(&inputs);
             predicted(opened, &row).map(|(mean, target, records, with_privacy)| EffectPoint {
                 at,
                 label,

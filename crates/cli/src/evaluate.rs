@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use reticent_models::Score;
-use reticent_tables::{Schema, Source};
+use reticent_tables::Schema;
 use serde_json::json;
 
+use crate::data::{self, LayoutArgs};
 use crate::opened::Opened;
 use crate::output::{self, Failure, Lines};
 
@@ -25,9 +26,11 @@ Example:
 pub(crate) struct Args {
     /// The model file.
     model: PathBuf,
-    /// The test records.
+    /// The test records, or - for CSV from standard input. Those without a target are left out and counted.
     #[arg(long, value_name = "FILE")]
     data: PathBuf,
+    #[command(flatten)]
+    layout: LayoutArgs,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -35,7 +38,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     let opened = Opened::read(&args.model)?;
-    let source = Source::open(&args.data)?;
+    let source = data::source(&args.data, args.layout.over(opened.schema.layout()))?;
     let score = opened.guarded(|opened| opened.score(&source))??;
     if args.json {
         return Ok(output::json(&json!({ "note": NOTE, "score": score })));
@@ -59,6 +62,9 @@ pub(crate) fn rows(score: &Score, schema: &Schema) -> Vec<(String, String)> {
         schema.target().and_then(|target| target.unit()).map_or(String::new(), |unit| format!(" {unit}"));
     let mut rows = vec![("test records".to_owned(), score.records.to_string())];
     let mut row = |name: &str, value: String| rows.push((name.to_owned(), value));
+    if score.without_target > 0 {
+        row("records without a target, left out", score.without_target.to_string());
+    }
     if let Some(rmse) = score.rmse {
         row("root mean squared error", format!("{rmse:.5}{unit}"));
     }

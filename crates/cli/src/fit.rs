@@ -46,9 +46,11 @@ fn after_help(long: bool) -> String {
 pub(crate) struct Args {
     /// The model.
     pub(crate) model: String,
-    /// The records, CSV or Parquet: a file, a folder, or a pattern such as 'data/*.parquet'.
+    /// The records, CSV or Parquet: a file, a folder, a pattern such as 'data/*.parquet', or - for CSV from standard input.
     #[arg(long, value_name = "FILE")]
     pub(crate) data: PathBuf,
+    #[command(flatten)]
+    pub(crate) layout: data::LayoutArgs,
     /// What is publicly known about them.
     #[arg(long, value_name = "FILE")]
     pub(crate) schema: PathBuf,
@@ -115,7 +117,9 @@ pub(crate) enum Posterior {
 
 pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     let model = model(&args.model)?;
-    let schema = prepared_schema(args, model)?;
+    let layout = args.layout.over(data::schema(&args.schema)?.layout());
+    let source = data::source(&args.data, layout)?;
+    let schema = prepared_schema(args, model, &source)?;
     let privacy = match (args.epsilon, args.delta) {
         (Some(epsilon), Some(delta)) => Some(args.options.privacy(model, epsilon, delta)?),
         _ => None,
@@ -123,8 +127,7 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     // Bad settings are refused before a record is read.
     let (plan, settings) = asked(args, model)?;
     let mut facts = args.options.facts(model, &schema, settings)?;
-    let source = Source::open(&args.data)?;
-    let tests = args.test.as_ref().map(Source::open).transpose()?;
+    let tests = args.test.as_ref().map(|file| data::source(file, layout)).transpose()?;
     // What could fail should fail before anything is spent.
     let known = if schema.bounds_to_buy().next().is_some() { schema.unscaled() } else { schema.clone() };
     let encoder = Encoder::new(&known)?;
@@ -156,7 +159,7 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     if !schema.is_stated() {
         receipt.assumptions.retain(|assumption| assumption != BOUNDS_WERE_STATED);
     }
-    receipt.assumptions.extend(schema.assumptions());
+    receipt.assumptions.extend(schema.assumptions().into_iter().chain(schema.value_rules()));
     receipt.assumptions.extend(args.options.assumptions(privacy.as_ref(), facts.records));
     let fitted = within_bounds(fitted, &schema);
     let scored = || tests.as_ref().map(|tests| score(fitted.as_ref(), &schema, tests));
@@ -190,7 +193,7 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
 }
 
 /// The schema, with what was assumed to be public.
-fn prepared_schema(args: &Args, model: &dyn Model) -> Result<Schema, Failure> {
+fn prepared_schema(args: &Args, model: &dyn Model, source: &Source) -> Result<Schema, Failure> {
     let mut schema = data::schema(&args.schema)?;
     let needs_bounds = model.needs_bounds() || !args.no_privacy;
     if args.assume_public_moments {
@@ -199,7 +202,7 @@ fn prepared_schema(args: &Args, model: &dyn Model) -> Result<Schema, Failure> {
             let hint = "take bounds from the data with `reticent schema --assume-public`, or state them";
             return Err(Failure::usage(message, hint));
         }
-        let unscaled = Encoder::new(&schema.unscaled())?.read(&Source::open(&args.data)?)?;
+        let unscaled = Encoder::new(&schema.unscaled())?.read(source)?;
         schema = schema.assuming_public_moments(unscaled.rows())?;
     }
     if needs_bounds {

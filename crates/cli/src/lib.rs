@@ -8,6 +8,7 @@
 mod account;
 mod bounds;
 mod calibrate;
+mod check;
 mod contents;
 mod data;
 mod demo;
@@ -56,6 +57,8 @@ struct Cli {
 enum Command {
     /// Write a schema to fill in, from the names and types of a file's columns.
     Schema(schema::Args),
+    /// Count the values of a data set that its schema does not allow. Not private.
+    Check(check::Args),
     /// Fit a model to private records, and write a posterior that may be published.
     Fit(Box<fit::Args>),
     /// Predict the targets of records, with their uncertainty.
@@ -126,6 +129,7 @@ pub fn main() -> ExitCode {
     let is_file = matches!(command, Command::Schema(_) | Command::Completions(_));
     let result = match command {
         Command::Schema(args) => schema::run(&args),
+        Command::Check(args) => check::run(&args),
         Command::Fit(args) => fit::run(&args),
         Command::Predict(args) => predict::run(&args),
         Command::Evaluate(args) => evaluate::run(&args),

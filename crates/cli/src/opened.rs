@@ -137,12 +137,19 @@ pub(crate) fn score(fitted: &dyn Fitted, schema: &Schema, source: &Source) -> Re
     while let Some(batch) = batches.next_batch()? {
         for row in batch.rows() {
             let (inputs, target) = row.split_at(encoder.feature_width());
+            if target.iter().any(|value| !value.is_finite()) {
+                scorer.leave_out();
+                continue;
+            }
             let predicted: Predicted = fitted.predict(inputs, &QUANTILES);
             scorer.add(&predicted, target.first().copied().unwrap_or(0.0));
         }
     }
     scorer.finish().ok_or_else(|| {
-        let message = format!("{}: there are no records", data::name(source));
-        Failure::failed(message, Some("give a file with at least one record".to_owned()))
+        let message = format!("{}: there are no records to test on", data::name(source));
+        Failure::failed(
+            message,
+            Some("give a file with at least one record whose target is known".to_owned()),
+        )
     })
 }

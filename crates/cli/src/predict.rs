@@ -6,6 +6,7 @@ use reticent_models::Predicted;
 use reticent_tables::{Encoder, Predictions, Source, Units};
 use serde_json::json;
 
+use crate::data::{self, LayoutArgs};
 use crate::opened::Opened;
 use crate::output::{self, Failure};
 
@@ -17,17 +18,19 @@ const QUANTILES: [(f64, &str); 5] =
 #[derive(clap::Args)]
 #[command(after_help = "\
 Columns: row (of the input, from 0), then mean, sd and quantiles of a number; the probability of each
-class; or the log density and the probability of each component. Predictions for private records are
-private.
+class; or the log density and the probability of each component. Every line has a prediction: values that are
+missing or not allowed count as the schema states. Predictions for private records are private.
 
 Example:
   reticent predict model.reticent --data new.csv --out predictions.csv")]
 pub(crate) struct Args {
     /// The model file.
     model: PathBuf,
-    /// The records; they need not have the target.
+    /// The records, or - for CSV from standard input; they need not have the target.
     #[arg(long, value_name = "FILE")]
     data: PathBuf,
+    #[command(flatten)]
+    layout: LayoutArgs,
     /// Where predictions go: a .csv or .parquet file.
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
@@ -41,7 +44,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     let opened = Opened::read(&args.model)?;
-    let source = Source::open(&args.data)?;
+    let source = data::source(&args.data, args.layout.over(opened.schema.layout()))?;
     let columns = opened.guarded(|opened| write(opened, &source, &args.out))??;
     Ok(match (args.quiet, args.json) {
         (true, _) => String::new(),

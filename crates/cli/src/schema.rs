@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use reticent_tables::{Schema, Source};
+use reticent_tables::{Layout, Schema};
 
+use crate::data::{self, LayoutArgs};
 use crate::output::{Failure, write_file};
 
 /// Write a schema to fill in, from the names and types of a file's columns.
@@ -16,9 +17,11 @@ receipt of a fit with this schema says so.
 Example:
   reticent schema --from people.csv --target income > schema.toml")]
 pub(crate) struct Args {
-    /// CSV or Parquet: a file, a folder, or a pattern such as 'data/*.parquet'.
+    /// CSV or Parquet: a file, a folder, a pattern such as 'data/*.parquet', or - for CSV from standard input.
     #[arg(long, value_name = "FILE")]
     from: PathBuf,
+    #[command(flatten)]
+    layout: LayoutArgs,
     /// The column that is to be predicted.
     #[arg(long, value_name = "COLUMN")]
     target: Option<String>,
@@ -39,14 +42,14 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
         let hint = "choose another --out, or replace the file with --force";
         return Err(Failure::failed(message, Some(hint.to_owned())));
     }
-    let source = Source::open(&args.from)?;
+    let source = data::source(&args.from, args.layout.over(Layout::default()))?;
     let target = args.target.as_deref();
     let text = if args.assume_public {
         let schema = Schema::from_data_assuming_public(&source, target)?;
         let lines = schema.assumptions().into_iter().map(|line| format!("# {line}\n"));
         lines.collect::<String>() + &schema.to_toml()
     } else {
-        Schema::template(&source.columns()?, target)?
+        Schema::template_for(&source.columns()?, target, source.layout())?
     };
     match &args.out {
         None => Ok(text),

@@ -32,6 +32,9 @@ pub struct Calibration {
 pub struct Score {
     /// How many records.
     pub records: u64,
+    /// How many further ones have no target that could be compared with a prediction.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub without_target: u64,
     /// The mean of the logarithm of the probability, or of the density, of the target; of the record, for mixtures, and a lower
     /// bound of that for topics and belief networks.
     #[serde(deserialize_with = "number_or_null")]
@@ -64,11 +67,17 @@ fn number_or_null<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<f
     Ok(Option::deserialize(deserializer)?.unwrap_or(f64::NAN))
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 /// Collects predictions made with [`QUANTILES`] and targets into a [`Score`].
 #[derive(Debug, Clone)]
 pub struct Scorer {
     unit: f64,
     records: u64,
+    without_target: u64,
     log_likelihood: f64,
     squares: f64,
     inside: [u64; 3],
@@ -89,6 +98,7 @@ impl Scorer {
         Self {
             unit,
             records: 0,
+            without_target: 0,
             log_likelihood: 0.0,
             squares: 0.0,
             inside: [0; 3],
@@ -98,6 +108,11 @@ impl Scorer {
             words: 0.0,
             right: None,
         }
+    }
+
+    /// Counts a record whose target is not known.
+    pub fn leave_out(&mut self) {
+        self.without_target += 1;
     }
 
     /// Adds a record: its prediction, and its encoded target, which mixtures do not have.
@@ -147,6 +162,7 @@ impl Scorer {
         let n = self.records as f64;
         let mut score = Score {
             records: self.records,
+            without_target: self.without_target,
             log_likelihood: self.log_likelihood / n,
             rmse: None,
             coverage: None,

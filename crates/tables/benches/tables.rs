@@ -17,7 +17,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
-use reticent_tables::{Column, Encoder, Kind, Schema, Source};
+use reticent_tables::{Column, Encoder, Kind, Missing, Schema, Source};
 
 const RECORDS: usize = 200_000;
 const REPEATS: usize = 9;
@@ -71,7 +71,7 @@ fn mixed() -> (RecordBatch, Schema) {
         Column::numeric("c", 0.0, 1000.0),
         Column::numeric("d", 0.0, 1000.0),
         Column::numeric("count", 0.0, 100.0),
-        Column::new("flag", Kind::Boolean { missing: None }),
+        Column::new("flag", Kind::Boolean { missing: Missing::Unstated }),
         Column::categorical("ward", levels.clone()),
         Column::categorical("code", levels.clone()),
     ];

@@ -2,15 +2,17 @@
 //!
 //! - A [`Schema`] says what is publicly known about a table: which columns are used, and the [`Kind`], bounds or levels of
 //!   each. It is a TOML file that a person writes, and [valid](Column::new) once it is read.
-//! - A [`Source`] is a data set: CSV or Parquet files, read in batches.
-//! - An [`Encoder`] turns records into rows of numbers by the schema alone. It streams [`Batches`], reads a [`Table`], or checks
-//!   all [`Rows`] and reads them again in passes if they are too many to keep.
+//! - A [`Source`] is a data set: CSV or Parquet files, read in batches. One line is one record.
+//! - An [`Encoder`] turns records into rows of numbers by the schema alone. It has a code for every value, and streams [`Batches`],
+//!   reads a [`Table`], or counts all [`Rows`] and reads them again in passes if they are too many to keep.
+//! - A [`Check`] counts the values that a schema does not allow, for whoever holds the data. It is not private.
 //! - [`Predictions`] go to a file, keyed to the records. A [`ModelFile`] holds a fitted model: arrays, schema, receipt.
 //!
 //! ```
 //! # let folder = tempfile::tempdir()?;
 //! # let file = folder.path().join("people.csv");
-//! std::fs::write(&file, "age,work,income\n40,State,30\n250,,85\n")?; // one age is out of bounds, one work is missing
+//! // One age is out of bounds, one work is missing; the third line has a stray quote.
+//! std::fs::write(&file, "age,work,income\n40,State,30\n250,,85\n40,\"State,30\n")?;
 //!
 //! use reticent_tables::{Encoder, Schema, Source};
 //! let schema = Schema::parse(r#"
@@ -24,6 +26,8 @@
 //! let rows: Vec<&[f64]> = table.rows().collect();
 //! assert_eq!(rows[0], [0.0, /* Private */ 0.0, /* State */ 1.0, /* missing */ 0.0, /* income */ -0.4]);
 //! assert_eq!(rows[1], [1.0, 0.0, 0.0, 1.0, 0.7]);
+//! assert_eq!(rows[2][..4], [0.0, 0.0, 0.0, 1.0]); // a record of missing values,
+//! assert!(rows[2][4].is_nan()); // which the wall takes for an absent one
 //!
 //! let units = schema.target_units().expect("income is a number");
 //! assert_eq!(units.decode(-0.4), 30.0);
@@ -31,12 +35,14 @@
 //! ```
 //!
 //! # Privacy
-//! Everything here runs before the wall, on the side of the records. Rows are functions of one record and the schema, so
-//! what is known about a row's range is public. Nothing is scaled by the data's own range or deviation, unless someone
+//! Everything here runs before the wall, on the side of the records. One line of a file is one record, and a row is a function of
+//! one record and the schema: neighbouring files are neighbouring data sets, and what is known about a row's range is public.
+//! Every value and every stored type has a code, so no error depends on a record. Nothing is scaled by the data's own range or deviation, unless someone
 //! [assumes](Schema::from_data_assuming_public) these to be public, and then the schema says so. Messages contain no value
-//! of a record, and nothing is counted.
+//! of a record, and nothing is counted but by a [`Check`].
 
 mod caught;
+mod check;
 mod encode;
 mod error;
 mod model_file;
@@ -45,9 +51,10 @@ mod schema;
 mod source;
 mod words;
 
+pub use check::{Check, ColumnCheck, FileCheck, Spots};
 pub use encode::{Batch, Batches, Encoder, Rows, Stream, Table, Units};
 pub use error::TableError;
 pub use model_file::{Array, FORMAT_VERSION, Header, ModelFault, ModelFile, ModelFileError};
 pub use predictions::Predictions;
-pub use schema::{Column, ColumnFault, Kind, Origin, Scale, Schema, SchemaError};
-pub use source::{Declared, Format, Found, Source};
+pub use schema::{Column, ColumnFault, Kind, Missing, Origin, Scale, Schema, SchemaError};
+pub use source::{Declared, Delimiter, Format, Found, Layout, Source};

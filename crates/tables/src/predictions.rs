@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::fs::File;
-use std::io;
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ pub struct Predictions {
 }
 
 enum Writer {
-    Csv(Box<arrow_csv::Writer<File>>),
+    Csv(BufWriter<File>),
     Parquet(Box<ArrowWriter<File>>),
 }
 
@@ -58,7 +58,13 @@ impl Predictions {
     /// [`TableError`] if the file cannot be written, is of an unknown format, or has two columns of the same name.
     pub fn create(path: impl AsRef<Path>, names: &[&str]) -> Result<Self, TableError> {
         let path = path.as_ref();
-        let format = Format::of(path).ok_or_else(|| TableError::UnknownFormat { file: path.to_owned() })?;
+        // Other endings that can be read are not written.
+        let ending = |ending: &str| path.extension().is_some_and(|found| found.eq_ignore_ascii_case(ending));
+        let format = match (ending("csv"), ending("parquet")) {
+            (true, _) => Format::Csv,
+            (_, true) => Format::Parquet,
+            _ => return Err(TableError::UnknownFormat { file: path.to_owned() }),
+        };
         let mut seen = HashSet::from([ROW]);
         if let Some(twice) = names.iter().find(|name| !seen.insert(name)) {
             return Err(TableError::TwoColumns { file: path.to_owned(), column: (*twice).to_owned() });
@@ -70,7 +76,12 @@ impl Predictions {
         let file = AtomicFile::create(path, Access::Owner).map_err(|error| unwritable(path, error.kind()))?;
         let output = file.file().map_err(|error| unwritable(path, error.kind()))?;
         let writer = match format {
-            Format::Csv => Writer::Csv(Box::new(arrow_csv::Writer::new(output))),
+            Format::Csv => {
+                let mut writer = BufWriter::new(output);
+                let header: Vec<String> = [ROW].iter().chain(names).map(|name| field(name)).collect();
+                writeln!(writer, "{}", header.join(",")).map_err(|error| unwritable(path, error.kind()))?;
+                Writer::Csv(writer)
+            }
             Format::Parquet => {
                 let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
                 let writer = ArrowWriter::try_new(output, schema.clone(), Some(properties));
@@ -90,17 +101,23 @@ impl Predictions {
         if columns.len() != names || columns.iter().any(|column| column.len() != rows) {
             return Err(TableError::Columns { names, given: columns.len() });
         }
-        let numbers = columns.iter().map(|column| Arc::new(Float64Array::from(column.to_vec())) as ArrayRef);
-        let keys = Arc::new(Int64Array::from_iter_values(self.rows..self.rows + rows as i64)) as ArrayRef;
-        let arrays = [keys].into_iter().chain(numbers).collect();
-        let batch =
-            RecordBatch::try_new(self.schema.clone(), arrays).expect("the columns are those of the schema");
         let written = match &mut self.writer {
-            Writer::Csv(writer) => writer.write(&batch).is_ok(),
-            Writer::Parquet(writer) => writer.write(&batch).is_ok(),
+            Writer::Csv(writer) => {
+                write_lines(writer, self.rows, rows, columns).map_err(|error| error.kind())
+            }
+            Writer::Parquet(writer) => {
+                let numbers =
+                    columns.iter().map(|column| Arc::new(Float64Array::from(column.to_vec())) as ArrayRef);
+                let keys =
+                    Arc::new(Int64Array::from_iter_values(self.rows..self.rows + rows as i64)) as ArrayRef;
+                let arrays = [keys].into_iter().chain(numbers).collect();
+                let batch = RecordBatch::try_new(self.schema.clone(), arrays)
+                    .expect("the columns are those of the schema");
+                writer.write(&batch).map_err(|_| io::ErrorKind::Other)
+            }
         };
         self.rows += rows as i64;
-        if written { Ok(()) } else { Err(unwritable(&self.path, io::ErrorKind::Other)) }
+        written.map_err(|kind| unwritable(&self.path, kind))
     }
 
     /// Completes the file and gives it its name.
@@ -109,11 +126,32 @@ impl Predictions {
     /// [`TableError::Unwritable`]; there is no file then.
     pub fn finish(self) -> Result<(), TableError> {
         match self.writer {
-            Writer::Csv(writer) => drop(writer),
+            Writer::Csv(mut writer) => {
+                writer.flush().map_err(|error| unwritable(&self.path, error.kind()))?;
+            }
             Writer::Parquet(writer) => {
                 writer.close().map_err(|_| unwritable(&self.path, io::ErrorKind::Other))?;
             }
         }
         self.file.finish().map(drop).map_err(|error| unwritable(&self.path, error.kind()))
     }
+}
+
+/// A text as a field of a line, in quotes if it needs them.
+fn field(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}
+
+/// The shortest decimals that are these numbers.
+fn write_lines(to: &mut impl Write, first: i64, rows: usize, columns: &[&[f64]]) -> io::Result<()> {
+    for row in 0..rows {
+        write!(to, "{}", first + row as i64)?;
+        columns.iter().try_for_each(|column| write!(to, ",{:?}", column[row]))?;
+        writeln!(to)?;
+    }
+    Ok(())
 }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use reticent_models::model;
 use reticent_tables::Source;
 
+use crate::data::LayoutArgs;
 use crate::opened::Opened;
 use crate::output::{Failure, make_folder, rounded_down, rounded_up, table, write};
 use crate::progress::Progress;
@@ -69,6 +70,7 @@ fn fitted(folder: &Path, name: &str, epsilon: Option<f64>) -> Result<Opened, Fai
     let args = fit::Args {
         model: "regression".to_owned(),
         data: folder.join("train.csv"),
+        layout: LayoutArgs::default(),
         schema: folder.join("schema.toml"),
         epsilon,
         delta: epsilon.map(|_| DELTA),

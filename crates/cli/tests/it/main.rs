@@ -2,6 +2,7 @@
 
 mod account;
 mod audit;
+mod check;
 mod crashes;
 mod demo;
 mod documents;
@@ -20,6 +21,7 @@ mod scores;
 mod settings;
 mod statements;
 mod uci;
+mod values;
 
 use std::process::{Command, Output, Stdio};
 

@@ -1,45 +1,22 @@
 //! One column into its place in the rows.
 
-use std::borrow::Cow;
-use std::collections::HashMap;
-use std::path::Path;
-
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, Int32Type};
-use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, StringArray};
-use arrow_cast::cast;
-use arrow_cast::parse::Parser;
+use arrow_array::types::Int32Type;
+use arrow_array::{Array, ArrayRef, DictionaryArray, Float64Array};
 use arrow_schema::DataType;
-use foldhash::fast::FixedState;
 
 use super::Units;
+use super::levels::{Levels, Words};
+use super::stored::{numbers, texts};
+use super::value::{number, truth};
 use crate::error::TableError;
-use crate::schema::{Column, Kind, Scale};
-use crate::source::{Format, Found};
+use crate::schema::{Column, Kind, Missing, Scale};
+use crate::source::Columns;
 use crate::words::each_word;
 
-/// Public texts, numbered. A fixed hash will do: no record ever adds to the table.
-type Codes = HashMap<String, usize, FixedState>;
-
-/// Why a column could not be encoded. There is no value in it, and no row.
-pub(crate) enum Fault {
-    Missing,
-    Unknown,
-    Type { expected: &'static str, found: &'static str },
-}
-
-impl Fault {
-    pub(crate) fn at(self, file: &Path, column: &str) -> TableError {
-        let (file, column) = (file.to_owned(), column.to_owned());
-        match self {
-            Self::Missing => TableError::Missing { file, column },
-            Self::Unknown => TableError::Unknown { file, column },
-            Self::Type { expected, found } => TableError::Type { file, column, expected, found },
-        }
-    }
-}
-
 /// A column's place in the rows, and what is written there.
+///
+/// There is a code for every value, and none is an error: whether a fit fails must not depend on a record.
 #[derive(Debug, Clone)]
 pub(super) struct ColumnEncoder {
     offset: usize,
@@ -51,58 +28,49 @@ enum Code {
     Number {
         units: Units,
         limit: f64,
-        missing: Option<f64>,
+        missing: Substitute,
     },
-    Flag {
-        missing: Option<f64>,
-    },
+    Flag(Substitute),
     /// Two levels as -1 and 1.
     Side(Levels),
     /// Levels as one number each.
     OneHot(Levels),
     Counts {
         words: Words,
-        missing: Option<String>,
+        missing: String,
     },
 }
 
-#[derive(Debug, Clone)]
-struct Levels {
-    codes: Codes,
-    unknown: Option<usize>,
-    missing: Option<usize>,
+/// What is written where there is no value.
+#[derive(Debug, Clone, Copy)]
+struct Substitute {
+    value: f64,
+    /// Whether a second number is 1 there, and -1 elsewhere.
+    indicator: bool,
 }
 
-/// Public words, numbered.
-#[derive(Debug, Clone)]
-struct Words {
-    codes: Codes,
-    /// Which lengths those have that begin with each byte, as bits: most words of a text need not be looked up then.
-    lengths: Box<[u64; 256]>,
-}
+impl Substitute {
+    /// That of a rule; `encode` is for a value that is stated.
+    fn new<T: Copy>(rule: Missing<T>, is_target: bool, encode: impl Fn(T) -> f64) -> Self {
+        let value = match rule {
+            Missing::Value(value) => encode(value),
+            Missing::Absent => f64::NAN,
+            Missing::Unstated if is_target => f64::NAN,
+            Missing::Unstated | Missing::Indicator => 0.0,
+        };
+        Self { value, indicator: matches!(rule, Missing::Indicator) }
+    }
 
-impl Words {
-    fn new(vocabulary: &[String]) -> Self {
-        let mut lengths = Box::new([0; 256]);
-        for word in vocabulary {
-            let (first, bit) = Self::mark(word);
-            lengths[first] |= bit;
+    fn width(self) -> usize {
+        if self.indicator { 2 } else { 1 }
+    }
+
+    fn write(self, value: Option<f64>, place: &mut [f64]) {
+        place[0] = value.unwrap_or(self.value);
+        if self.indicator {
+            place[1] = side(value.is_none());
         }
-        Self { codes: numbered(vocabulary.iter().map(String::as_str)), lengths }
     }
-
-    fn mark(word: &str) -> (usize, u64) {
-        (word.bytes().next().map_or(0, usize::from), 1 << word.len().min(63))
-    }
-
-    fn code(&self, word: &str) -> Option<usize> {
-        let (first, bit) = Self::mark(word);
-        if self.lengths[first] & bit == 0 { None } else { self.codes.get(word).copied() }
-    }
-}
-
-fn numbered<'t>(texts: impl IntoIterator<Item = &'t str>) -> Codes {
-    texts.into_iter().enumerate().map(|(code, text)| (text.to_owned(), code)).collect()
 }
 
 fn side(second: bool) -> f64 {
@@ -115,23 +83,18 @@ impl ColumnEncoder {
             Kind::Numeric { scale, missing } => {
                 let units = Units::of(*scale)
                     .ok_or_else(|| TableError::NoBounds { column: column.name().to_owned() })?;
-                // Without bounds a quotient may overflow, and rows are finite.
+                // Without bounds a quotient may overflow.
                 let limit = if matches!(scale, Scale::Bounds { .. }) { 1.0 } else { f64::MAX };
-                let missing = missing.map(|value| units.encode(value).clamp(-limit, limit));
-                Code::Number { units, limit, missing }
+                let encode = |value: f64| units.encode(value).clamp(-limit, limit);
+                Code::Number { units, limit, missing: Substitute::new(*missing, is_target, encode) }
             }
-            Kind::Boolean { missing } => Code::Flag { missing: missing.map(side) },
-            Kind::Categorical { unknown, missing, .. } => {
-                let codes = numbered(column.levels());
-                let code =
-                    |level: &Option<String>| level.as_ref().and_then(|level| codes.get(level).copied());
-                let (unknown, missing) = (code(unknown), code(missing));
-                let two = is_target && codes.len() == 2;
-                let levels = Levels { codes, unknown, missing };
-                if two { Code::Side(levels) } else { Code::OneHot(levels) }
+            Kind::Boolean { missing } => Code::Flag(Substitute::new(*missing, is_target, side)),
+            Kind::Categorical { .. } => {
+                let levels = Levels::new(column, is_target);
+                if is_target && levels.count() == 2 { Code::Side(levels) } else { Code::OneHot(levels) }
             }
             Kind::Text { vocabulary, missing } => {
-                Code::Counts { words: Words::new(vocabulary), missing: missing.clone() }
+                Code::Counts { words: Words::new(vocabulary), missing: missing.clone().unwrap_or_default() }
             }
         };
         Ok(Self { offset, code })
@@ -145,51 +108,88 @@ impl ColumnEncoder {
     /// Numbers that it writes in each row.
     pub(super) fn width(&self) -> usize {
         match &self.code {
-            Code::Number { .. } | Code::Flag { .. } | Code::Side(_) => 1,
-            Code::OneHot(levels) => levels.codes.len(),
-            Code::Counts { words, .. } => words.codes.len(),
+            Code::Number { missing, .. } | Code::Flag(missing) => missing.width(),
+            Code::Side(_) => 1,
+            Code::OneHot(levels) => levels.count(),
+            Code::Counts { words, .. } => words.count(),
         }
     }
 
     /// Writes its numbers into rows of `width`, which hold zeros there.
-    pub(super) fn encode(
+    pub(super) fn encode(&self, columns: &Columns, column: usize, rows: &mut [f64], width: usize) {
+        let places =
+            rows.chunks_exact_mut(width).map(|row| &mut row[self.offset..self.offset + self.width()]);
+        match columns {
+            Columns::Written(written) => self.code.write_texts(written.column(column), places),
+            Columns::Stored(arrays) => self.code.write_stored(&arrays[column], places),
+        }
+    }
+}
+
+impl Code {
+    fn write_texts<'r, 't>(
         &self,
-        array: &ArrayRef,
-        format: Format,
-        rows: &mut [f64],
-        width: usize,
-    ) -> Result<(), Fault> {
-        let places = rows.chunks_exact_mut(width).map(|row| &mut row[self.offset..]);
-        match &self.code {
-            Code::Number { units, limit, missing } => {
+        values: impl Iterator<Item = Option<&'t [u8]>>,
+        places: impl Iterator<Item = &'r mut [f64]>,
+    ) {
+        match self {
+            Self::Number { units, limit, missing } => {
                 let encode = |value: f64| units.encode(value).clamp(-limit, *limit);
-                match numbers(array, format)? {
-                    Numbers::Typed(values) => write_numbers(&values, places, encode, *missing),
-                    Numbers::Written(texts) => write_written(texts, places, encode, *missing),
+                for (text, place) in values.zip(places) {
+                    missing.write(number(text).known().map(encode), place);
                 }
             }
-            Code::Flag { missing } => {
-                let flags = flags(array, format)?;
-                for (flag, place) in flags.iter().zip(places) {
-                    place[0] = flag.map(side).or(*missing).ok_or(Fault::Missing)?;
+            Self::Flag(missing) => {
+                for (text, place) in values.zip(places) {
+                    missing.write(truth(text).known().map(side), place);
                 }
-                Ok(())
             }
-            Code::Side(levels) => levels.each(array, places, |place, code| place[0] = side(code == 1)),
-            Code::OneHot(levels) => levels.each(array, places, |place, code| place[code] = 1.0),
-            Code::Counts { words, missing } => {
+            Self::Side(levels) => {
+                values.zip(places).for_each(|(text, place)| write_side(levels.code(text), place));
+            }
+            Self::OneHot(levels) => {
+                values.zip(places).for_each(|(text, place)| write_one_hot(levels.code(text), place));
+            }
+            Self::Counts { words, missing } => {
                 let mut lower = String::new();
-                for (text, place) in texts(array)?.iter().zip(places) {
-                    let text = text.or(missing.as_deref()).ok_or(Fault::Missing)?;
-                    each_word(text, &mut lower, |word| {
+                for (text, place) in values.zip(places) {
+                    let text =
+                        text.and_then(|text| std::str::from_utf8(text).ok()).filter(|text| !text.is_empty());
+                    each_word(text.unwrap_or(missing), &mut lower, |word| {
                         if let Some(code) = words.code(word) {
                             place[code] += 1.0;
                         }
                     });
                 }
-                Ok(())
             }
         }
+    }
+
+    fn write_stored<'r>(&self, array: &ArrayRef, places: impl Iterator<Item = &'r mut [f64]>) {
+        match self {
+            Self::Number { units, limit, missing } => {
+                let encode = |value: f64| units.encode(value).clamp(-limit, *limit);
+                write_numbers(&numbers(array), places, encode, *missing);
+            }
+            Self::Side(levels) => write_levels(levels, array, places, write_side),
+            Self::OneHot(levels) => write_levels(levels, array, places, write_one_hot),
+            Self::Flag(missing) if array.data_type() == &DataType::Boolean => {
+                let flags = array.as_boolean().iter();
+                flags.zip(places).for_each(|(flag, place)| missing.write(flag.map(side), place));
+            }
+            Self::Flag(_) | Self::Counts { .. } => self.write_texts(texts(array).iter(), places),
+        }
+    }
+}
+
+fn write_side(code: Option<usize>, place: &mut [f64]) {
+    place[0] = code.map_or(f64::NAN, |code| side(code == 1));
+}
+
+fn write_one_hot(code: Option<usize>, place: &mut [f64]) {
+    match code {
+        Some(code) => place[code] = 1.0,
+        None => place.fill(f64::NAN),
     }
 }
 
@@ -198,152 +198,33 @@ fn write_numbers<'r>(
     values: &Float64Array,
     places: impl Iterator<Item = &'r mut [f64]>,
     encode: impl Fn(f64) -> f64,
-    missing: Option<f64>,
-) -> Result<(), Fault> {
-    let finish = |value: Option<f64>| match value.filter(|value| value.is_finite()) {
-        Some(value) => Ok(encode(value)),
-        None => missing.ok_or(Fault::Missing),
-    };
+    missing: Substitute,
+) {
+    let finite = |value: f64| if value.is_finite() { Some(encode(value)) } else { None };
     if values.null_count() == 0 {
-        for (value, place) in values.values().iter().zip(places) {
-            place[0] = finish(Some(*value))?;
-        }
+        values.values().iter().zip(places).for_each(|(value, place)| missing.write(finite(*value), place));
     } else {
-        for (value, place) in values.iter().zip(places) {
-            place[0] = finish(value)?;
-        }
+        values.iter().zip(places).for_each(|(value, place)| missing.write(value.and_then(finite), place));
     }
-    Ok(())
 }
 
-/// The same, from a CSV file.
-fn write_written<'r>(
-    texts: &StringArray,
+fn write_levels<'r>(
+    levels: &Levels,
+    array: &ArrayRef,
     places: impl Iterator<Item = &'r mut [f64]>,
-    encode: impl Fn(f64) -> f64,
-    missing: Option<f64>,
-) -> Result<(), Fault> {
-    for (text, place) in texts.iter().zip(places) {
-        let value = match text.map(str::trim_ascii).filter(|text| !text.is_empty()) {
-            Some(text) => {
-                let value = Float64Type::parse(text);
-                value.ok_or(Fault::Type { expected: "numbers", found: "a text that is not one" })?
-            }
-            None => f64::NAN,
-        };
-        place[0] = if value.is_finite() { encode(value) } else { missing.ok_or(Fault::Missing)? };
-    }
-    Ok(())
-}
-
-impl Levels {
-    fn each<'r>(
-        &self,
-        array: &ArrayRef,
-        places: impl Iterator<Item = &'r mut [f64]>,
-        write: impl Fn(&mut [f64], usize),
-    ) -> Result<(), Fault> {
-        // A short dictionary is looked up once, a long one only where it is used.
-        if let Some(dictionary) =
-            array.as_dictionary_opt::<Int32Type>().filter(|d| d.values().len() <= d.len())
-        {
-            let codes: Vec<Option<usize>> =
-                texts(dictionary.values())?.iter().map(|text| self.code(text?)).collect();
-            for (key, place) in dictionary.keys().iter().zip(places) {
-                let code = match key {
-                    Some(key) => codes.get(key as usize).copied().flatten().ok_or(Fault::Unknown)?,
-                    None => self.missing.ok_or(Fault::Missing)?,
-                };
-                write(place, code);
-            }
-            return Ok(());
+    write: impl Fn(Option<usize>, &mut [f64]),
+) {
+    // A short dictionary is looked up once, a long one only where it is used.
+    let short = |dictionary: &&DictionaryArray<Int32Type>| dictionary.values().len() <= dictionary.len();
+    if let Some(dictionary) = array.as_dictionary_opt::<Int32Type>().filter(short) {
+        let codes: Vec<Option<usize>> =
+            texts(dictionary.values()).iter().map(|text| levels.code(text)).collect();
+        let missing = levels.code(None);
+        for (key, place) in dictionary.keys().iter().zip(places) {
+            let code = key.and_then(|key| codes.get(key as usize).copied());
+            write(code.unwrap_or(missing), place);
         }
-        for (text, place) in texts(array)?.iter().zip(places) {
-            let code = match text {
-                Some(text) => self.code(text).ok_or(Fault::Unknown)?,
-                None => self.missing.ok_or(Fault::Missing)?,
-            };
-            write(place, code);
-        }
-        Ok(())
-    }
-
-    fn code(&self, text: &str) -> Option<usize> {
-        self.codes.get(text).copied().or(self.unknown)
-    }
-}
-
-pub(crate) enum Numbers<'a> {
-    Typed(Cow<'a, Float64Array>),
-    Written(&'a StringArray),
-}
-
-pub(crate) fn numbers(array: &ArrayRef, format: Format) -> Result<Numbers<'_>, Fault> {
-    if format == Format::Csv {
-        return Ok(Numbers::Written(array.as_string()));
-    }
-    match Found::of(array.data_type()) {
-        _ if array.data_type() == &DataType::Float64 => {
-            Ok(Numbers::Typed(Cow::Borrowed(array.as_primitive())))
-        }
-        found @ (Found::Integers | Found::Numbers) => {
-            let converted = convert(array, &DataType::Float64, "numbers", found)?;
-            Ok(Numbers::Typed(Cow::Owned(converted.as_primitive::<Float64Type>().clone())))
-        }
-        found => Err(Fault::Type { expected: "numbers", found: found.name() }),
-    }
-}
-
-fn flags(array: &ArrayRef, format: Format) -> Result<BooleanArray, Fault> {
-    const EXPECTED: &str = "booleans (true and false, yes and no, or 1 and 0)";
-    match (format, Found::of(array.data_type())) {
-        (Format::Csv, _) => {
-            let flag = |text: &str| match text.trim_ascii() {
-                "" => Ok(None),
-                text => truth(text)
-                    .map(Some)
-                    .ok_or(Fault::Type { expected: EXPECTED, found: "a text that is neither" }),
-            };
-            array.as_string::<i32>().iter().map(|text| text.map_or(Ok(None), flag)).collect()
-        }
-        (Format::Parquet, Found::Booleans) => Ok(array.as_boolean().clone()),
-        (Format::Parquet, found @ Found::Integers) => {
-            let numbers = convert(array, &DataType::Float64, EXPECTED, found)?;
-            let flag = |number: f64| match number {
-                0.0 => Ok(false),
-                1.0 => Ok(true),
-                _ => Err(Fault::Type { expected: EXPECTED, found: "an integer that is neither 0 nor 1" }),
-            };
-            numbers.as_primitive::<Float64Type>().iter().map(|number| number.map(flag).transpose()).collect()
-        }
-        (Format::Parquet, found) => Err(Fault::Type { expected: EXPECTED, found: found.name() }),
-    }
-}
-
-pub(crate) fn truth(text: &str) -> Option<bool> {
-    let is = |word: &&str| text.eq_ignore_ascii_case(word);
-    if ["true", "t", "yes", "y", "1"].iter().any(&is) {
-        Some(true)
-    } else if ["false", "f", "no", "n", "0"].iter().any(is) {
-        Some(false)
     } else {
-        None
+        texts(array).iter().zip(places).for_each(|(text, place)| write(levels.code(text), place));
     }
-}
-
-/// Texts, or integers and booleans as they are written.
-pub(crate) fn texts(array: &ArrayRef) -> Result<StringArray, Fault> {
-    let expected = "texts";
-    match Found::of(array.data_type()) {
-        found @ (Found::Texts | Found::Integers | Found::Booleans) => {
-            let texts = convert(array, &DataType::Utf8, expected, found)?;
-            Ok(texts.as_string::<i32>().clone())
-        }
-        found => Err(Fault::Type { expected, found: found.name() }),
-    }
-}
-
-/// None of the conversions asked for can fail; if one does, the types are to blame.
-fn convert(array: &ArrayRef, to: &DataType, expected: &'static str, found: Found) -> Result<ArrayRef, Fault> {
-    cast(array, to).map_err(|_| Fault::Type { expected, found: found.name() })
 }

@@ -5,7 +5,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use super::Encoder;
 use crate::caught::caught;
 use crate::error::TableError;
-use crate::source::{Chunk, Chunks, Format, Source};
+use crate::source::{Chunks, Source};
 
 /// Numbers in a batch: enough to keep the readers busy, few enough to stay in a cache.
 const VALUES: usize = 1 << 17;
@@ -27,7 +27,6 @@ const VALUES: usize = 1 << 17;
 pub struct Batches<'a> {
     encoder: &'a Encoder,
     chunks: Chunks<'a>,
-    format: Format,
     values: Vec<f64>,
     read: u64,
 }
@@ -44,19 +43,19 @@ impl<'a> Batches<'a> {
     pub(super) fn new(encoder: &'a Encoder, source: &'a Source) -> Self {
         let rows = (VALUES / encoder.width).clamp(64, 8192);
         let chunks = source.chunks(&encoder.wanted, rows);
-        Self { encoder, chunks, format: source.format(), values: Vec::new(), read: 0 }
+        Self { encoder, chunks, values: Vec::new(), read: 0 }
     }
 
     /// The next records, until there are none.
     ///
     /// # Errors
-    /// [`TableError`] if the files are not what the schema says.
+    /// [`TableError`] if a file cannot be read or lacks a column.
     pub fn next_batch(&mut self) -> Result<Option<Batch<'_>>, TableError> {
         self.values.clear();
         let Some(chunk) = self.chunks.next_chunk()? else {
             return Ok(None);
         };
-        self.encoder.encode(&chunk, self.format, &mut self.values)?;
+        self.encoder.encode(&chunk, &mut self.values);
         let first_row = self.read;
         self.read += chunk.rows as u64;
         Ok(Some(Batch { values: &self.values, width: self.encoder.width, first_row }))
@@ -93,7 +92,7 @@ impl Table {
         let mut values = Vec::new();
         let mut chunks = Batches::new(encoder, source).chunks;
         while let Some(chunk) = chunks.next_chunk()? {
-            encoder.encode(&chunk, source.format(), &mut values)?;
+            encoder.encode(&chunk, &mut values);
         }
         Ok(Self { values, width: encoder.width })
     }
@@ -116,7 +115,7 @@ impl Table {
     }
 }
 
-/// All records of a source, encoded and checked: in memory, or read again whenever they are needed.
+/// All records of a source, encoded: in memory, or read again whenever they are needed.
 pub enum Rows {
     /// In memory.
     Kept(Table),
@@ -175,8 +174,7 @@ impl Stream {
     /// Calls `each` with all rows, some at a time, from the first to the last.
     ///
     /// # Privacy
-    /// It does not fail, as that would say something of a record in the middle of a run. A record that cannot be encoded any
-    /// more is a row of zeros, and does nothing to others; what follows a part of a file that cannot be read is missing.
+    /// It does not fail in the middle of a run: what follows a part of a file that cannot be read any more is left out.
     pub fn pass(&self, each: &mut dyn FnMut(&[f64])) {
         let (sender, blocks) = sync_channel(AHEAD);
         std::thread::scope(|scope| {
@@ -206,24 +204,9 @@ impl Stream {
         let mut chunks = Batches::new(&self.encoder, &self.source).chunks;
         while let Ok(Some(chunk)) = chunks.next_chunk() {
             let mut values = Vec::new();
-            if self.encoder.encode(&chunk, self.source.format(), &mut values).is_err() {
-                values.clear();
-                self.encode_each(&chunk, &mut values);
-            }
+            self.encoder.encode(&chunk, &mut values);
             if sender.send(values).is_err() {
                 return;
-            }
-        }
-    }
-
-    /// Each record by itself.
-    fn encode_each(&self, chunk: &Chunk<'_>, out: &mut Vec<f64>) {
-        for row in 0..chunk.rows {
-            let (start, file) = (out.len(), chunk.file);
-            let arrays = chunk.arrays.iter().map(|array| array.slice(row, 1)).collect();
-            if self.encoder.encode(&Chunk { file, arrays, rows: 1 }, self.source.format(), out).is_err() {
-                out.truncate(start);
-                out.resize(start + self.encoder.width, 0.0);
             }
         }
     }

@@ -19,7 +19,8 @@ pub struct Column {
 
 /// How the values of a column are read, and what public facts they are encoded with.
 ///
-/// `missing` is the public value that stands for a missing one. Without it a missing value is an error.
+/// Every value has a code: those that are missing or not allowed count as `missing` and `unknown` state, and without
+/// them as what [`Encoder`](crate::Encoder) lists.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Kind {
     /// Numbers.
@@ -27,12 +28,12 @@ pub enum Kind {
         /// How they are scaled.
         scale: Scale,
         /// What a missing number counts as, in the column's own units.
-        missing: Option<f64>,
+        missing: Missing<f64>,
     },
     /// Yes or no.
     Boolean {
         /// What a missing value counts as.
-        missing: Option<bool>,
+        missing: Missing<bool>,
     },
     /// One of a list of levels.
     Categorical {
@@ -47,9 +48,35 @@ pub enum Kind {
     Text {
         /// The words that are counted.
         vocabulary: Vec<String>,
-        /// What a missing text counts as.
+        /// What a missing text counts as: the empty text if nothing is stated.
         missing: Option<String>,
     },
+}
+
+/// What a missing value counts as. A value that is not of the column's kind is missing too.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub enum Missing<T> {
+    /// The middle: that of the bounds, the mean, or neither true nor false. In a target: no value, so that the record is absent.
+    #[default]
+    Unstated,
+    /// This value.
+    Value(T),
+    /// The middle, and a number of its own for whether a value is missing.
+    Indicator,
+    /// No value: the record is absent. This is how [unscaled](super::Schema::unscaled) numbers are read; files do not state it.
+    Absent,
+}
+
+impl<T> Missing<T> {
+    /// The same rule with another value.
+    fn map<U>(self, change: impl FnOnce(T) -> U) -> Missing<U> {
+        match self {
+            Self::Value(value) => Missing::Value(change(value)),
+            Self::Unstated => Missing::Unstated,
+            Self::Indicator => Missing::Indicator,
+            Self::Absent => Missing::Absent,
+        }
+    }
 }
 
 /// How numbers are scaled. All of it is public.
@@ -110,23 +137,23 @@ impl Column {
         }
     }
 
-    /// Numbers between public bounds; a missing one is an error.
+    /// Numbers between public bounds; a missing one counts as the middle.
     ///
     /// # Errors
     /// [`SchemaError::Column`] if these are not bounds.
     pub fn numeric(name: impl Into<String>, low: f64, high: f64) -> Result<Self, SchemaError> {
-        Self::new(name, Kind::Numeric { scale: Scale::Bounds { low, high }, missing: None })
+        Self::new(name, Kind::Numeric { scale: Scale::Bounds { low, high }, missing: Missing::Unstated })
     }
 
-    /// Numbers as they are, without bounds; a missing one is an error.
+    /// Numbers as they are, without bounds; a missing one counts as 0.
     ///
     /// # Errors
     /// [`SchemaError::Column`] if there is no name.
     pub fn unscaled(name: impl Into<String>) -> Result<Self, SchemaError> {
-        Self::new(name, Kind::Numeric { scale: Scale::UNSCALED, missing: None })
+        Self::new(name, Kind::Numeric { scale: Scale::UNSCALED, missing: Missing::Unstated })
     }
 
-    /// One of a list of levels; anything else is an error.
+    /// One of a list of levels; anything else counts as the first.
     ///
     /// # Errors
     /// [`SchemaError::Column`] if this is not a list of different levels.
@@ -168,6 +195,15 @@ impl Column {
         Ok(Self { origin, unit: self.unit.clone(), description: self.description.clone(), ..column })
     }
 
+    /// The same column with numbers as they are; a record without one is absent.
+    pub(super) fn as_it_is(&self) -> Self {
+        let kind = match &self.kind {
+            Kind::Numeric { .. } => Kind::Numeric { scale: Scale::UNSCALED, missing: Missing::Absent },
+            other => other.clone(),
+        };
+        Self { kind, origin: Origin::Stated, ..self.clone() }
+    }
+
     /// Its name in the file.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -196,6 +232,19 @@ impl Column {
     #[must_use]
     pub fn description(&self) -> Option<&str> {
         self.description.as_deref()
+    }
+
+    /// The widths of the inputs that a feature becomes: one for each level of a category, of which one is 1 and the others
+    /// are 0, and 1 for each other number of a row.
+    #[must_use]
+    pub fn input_widths(&self) -> Vec<usize> {
+        match &self.kind {
+            Kind::Categorical { .. } => vec![self.levels().len()],
+            Kind::Text { vocabulary, .. } => vec![1; vocabulary.len()],
+            Kind::Numeric { missing: Missing::Indicator, .. }
+            | Kind::Boolean { missing: Missing::Indicator } => vec![1, 1],
+            Kind::Numeric { .. } | Kind::Boolean { .. } => vec![1],
+        }
     }
 
     /// The levels of a categorical column, with those for unknown and missing values, in the order of their codes; those
@@ -244,7 +293,11 @@ fn check(kind: &Kind) -> Result<(), ColumnFault> {
     }
 }
 
-fn check_numeric(scale: Scale, missing: Option<f64>) -> Result<(), ColumnFault> {
+fn check_numeric(scale: Scale, missing: Missing<f64>) -> Result<(), ColumnFault> {
+    let missing = match missing {
+        Missing::Value(value) => Some(value),
+        _ => None,
+    };
     match scale {
         Scale::Bounds { low, high } => {
             if !(low.is_finite() && high.is_finite() && low < high && high / 2.0 - low / 2.0 > 0.0) {

@@ -89,4 +89,8 @@ pub enum ColumnFault {
     TextTarget,
     #[error("a target needs at least two levels")]
     OneLevel,
+    #[error(
+        "a target has no indicator of missing values; hint: leave `missing` out, and records without a target contribute nothing"
+    )]
+    TargetIndicator,
 }

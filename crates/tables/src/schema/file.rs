@@ -4,7 +4,14 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Column, ColumnFault, Kind, Origin, Scale, Schema, SchemaError};
+use super::{Column, ColumnFault, Kind, Missing, Origin, Scale, Schema, SchemaError};
+use crate::source::Layout;
+
+/// What states that missing values have a number of their own, and that they have a level of their own.
+const INDICATOR: &str = "indicator";
+const LEVEL: &str = "level";
+/// The name of that level.
+const MISSING: &str = "missing";
 
 /// A schema as it is written.
 #[derive(Clone, Serialize, Deserialize)]
@@ -12,6 +19,8 @@ use super::{Column, ColumnFault, Kind, Origin, Scale, Schema, SchemaError};
 pub(super) struct Raw {
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<String>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    file: Layout,
     #[serde(skip_serializing_if = "Option::is_none")]
     target: Option<RawColumn>,
     features: Vec<RawColumn>,
@@ -88,6 +97,11 @@ fn is_stated(origin: &Origin) -> bool {
     *origin == Origin::Stated
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_default(layout: &Layout) -> bool {
+    *layout == Layout::default()
+}
+
 pub(super) fn load(file: &Path) -> Result<Schema, SchemaError> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| SchemaError::Unreadable { file: file.to_owned(), kind: error.kind() })?;
@@ -113,24 +127,33 @@ pub(super) fn parse(text: &str, folder: Option<&Path>) -> Result<Schema, SchemaE
     raw.try_into()
 }
 
+/// A value as TOML on one line.
+fn line(value: impl Serialize) -> String {
+    let mut text = String::new();
+    value
+        .serialize(toml::ser::ValueSerializer::new(&mut text))
+        .expect("texts and finite numbers can be written");
+    text
+}
+
+/// The line that states a layout; none for the usual one.
+pub(super) fn layout_line(layout: Layout) -> String {
+    if is_default(&layout) { String::new() } else { format!("file = {}\n", line(layout)) }
+}
+
 /// One line for each column, which is easier to read and to edit than one for each entry.
 pub(super) fn to_toml(schema: &Schema) -> String {
-    let line = |value: &dyn Fn(toml::ser::ValueSerializer<'_>) -> Result<(), toml::ser::Error>| {
-        let mut text = String::new();
-        value(toml::ser::ValueSerializer::new(&mut text)).expect("texts and finite numbers can be written");
-        text
-    };
-    let column = |column: &Column| line(&|to| RawColumn::from(column).serialize(to).map(|_| ()));
     let mut text = String::new();
     if let Some(description) = &schema.description {
-        text += &format!("description = {}\n", line(&|to| description.serialize(to).map(|_| ())));
+        text += &format!("description = {}\n", line(description));
     }
+    text += &layout_line(schema.layout);
     if let Some(target) = &schema.target {
-        text += &format!("target = {}\n", column(target));
+        text += &format!("target = {}\n", line(RawColumn::from(target)));
     }
     text += "features = [\n";
     for feature in &schema.features {
-        text += &format!("    {},\n", column(feature));
+        text += &format!("    {},\n", line(RawColumn::from(feature)));
     }
     text + "]\n"
 }
@@ -180,42 +203,70 @@ impl RawColumn {
         if let Some(key) = self.misplaced() {
             return Err(ColumnFault::Misplaced { key, kind: self.kind.name() });
         }
-        let expected = |expected| ColumnFault::MissingKind { expected };
-        let text = |what| match &self.missing {
-            None => Ok(None),
-            Some(RawMissing::Text(text)) => Ok(Some(text.clone())),
-            Some(_) => Err(expected(what)),
-        };
         Ok(match self.kind {
-            KindName::Numeric => Kind::Numeric {
-                scale: self.scale()?,
-                missing: match self.missing {
-                    None => None,
-                    Some(RawMissing::Number(number)) => Some(number),
-                    Some(_) => return Err(expected("a number")),
-                },
-            },
-            KindName::Boolean => Kind::Boolean {
-                missing: match self.missing {
-                    None => None,
-                    Some(RawMissing::Flag(flag)) => Some(flag),
-                    Some(_) => return Err(expected("true or false")),
-                },
-            },
-            KindName::Categorical => Kind::Categorical {
-                levels: self.levels.clone().ok_or(ColumnFault::NoLevels)?,
-                unknown: self.unknown.clone(),
-                missing: text("a level")?,
-            },
+            KindName::Numeric => {
+                let number = |raw: &RawMissing| match raw {
+                    RawMissing::Number(number) => Some(*number),
+                    _ => None,
+                };
+                Kind::Numeric { scale: self.scale()?, missing: self.missing("a number", number)? }
+            }
+            KindName::Boolean => {
+                let flag = |raw: &RawMissing| match raw {
+                    RawMissing::Flag(flag) => Some(*flag),
+                    _ => None,
+                };
+                Kind::Boolean { missing: self.missing("true or false", flag)? }
+            }
+            KindName::Categorical => {
+                let levels = self.levels.clone().ok_or(ColumnFault::NoLevels)?;
+                let missing = match self.missing_text("a level")? {
+                    Some(word) if word == LEVEL && !levels.contains(&word) => Some(MISSING.to_owned()),
+                    stated => stated,
+                };
+                Kind::Categorical { levels, unknown: self.unknown.clone(), missing }
+            }
             KindName::Text => Kind::Text {
                 vocabulary: match &self.vocabulary {
                     Some(RawVocabulary::Words(words)) => words.clone(),
                     Some(RawVocabulary::File(_)) => return Err(ColumnFault::VocabularyFile),
                     None => return Err(ColumnFault::NoWords),
                 },
-                missing: text("a text")?,
+                missing: self.missing_text("a text")?,
             },
         })
+    }
+
+    /// The rule for missing values, in a column whose values `value` finds.
+    fn missing<T>(
+        &self,
+        expected: &'static str,
+        value: impl Fn(&RawMissing) -> Option<T>,
+    ) -> Result<Missing<T>, ColumnFault> {
+        match &self.missing {
+            None => Ok(Missing::Unstated),
+            Some(RawMissing::Text(word)) if word == INDICATOR => Ok(Missing::Indicator),
+            Some(raw) => value(raw).map(Missing::Value).ok_or(ColumnFault::MissingKind { expected }),
+        }
+    }
+
+    fn missing_text(&self, expected: &'static str) -> Result<Option<String>, ColumnFault> {
+        match &self.missing {
+            None => Ok(None),
+            Some(RawMissing::Text(text)) => Ok(Some(text.clone())),
+            Some(_) => Err(ColumnFault::MissingKind { expected }),
+        }
+    }
+}
+
+impl<T> Missing<T> {
+    /// As it is written, with what a value is written as.
+    fn to_raw(self, value: impl Fn(T) -> RawMissing) -> Option<RawMissing> {
+        match self {
+            Self::Value(stated) => Some(value(stated)),
+            Self::Indicator => Some(RawMissing::Text(INDICATOR.to_owned())),
+            Self::Unstated | Self::Absent => None,
+        }
     }
 }
 
@@ -261,7 +312,7 @@ impl From<&Column> for RawColumn {
         match column.kind().clone() {
             Kind::Numeric { scale, missing } => {
                 raw.kind = KindName::Numeric;
-                raw.missing = missing.map(RawMissing::Number);
+                raw.missing = missing.to_raw(RawMissing::Number);
                 match scale {
                     Scale::Bounds { low, high } => raw.bounds = Some(RawBounds::Range([low, high])),
                     Scale::Private { low, high } => {
@@ -271,7 +322,7 @@ impl From<&Column> for RawColumn {
                     Scale::Moments { mean, sd } => (raw.mean, raw.sd) = (Some(mean), Some(sd)),
                 }
             }
-            Kind::Boolean { missing } => raw.missing = missing.map(RawMissing::Flag),
+            Kind::Boolean { missing } => raw.missing = missing.to_raw(RawMissing::Flag),
             Kind::Categorical { levels, unknown, missing } => {
                 raw.kind = KindName::Categorical;
                 (raw.levels, raw.unknown, raw.missing) =
@@ -293,7 +344,7 @@ impl TryFrom<Raw> for Schema {
     fn try_from(raw: Raw) -> Result<Self, SchemaError> {
         let features = raw.features.into_iter().map(Column::try_from).collect::<Result<_, _>>()?;
         let target = raw.target.map(Column::try_from).transpose()?;
-        Ok(Self { description: raw.description, ..Self::new(target, features)? })
+        Ok(Self { description: raw.description, layout: raw.file, ..Self::new(target, features)? })
     }
 }
 
@@ -303,6 +354,7 @@ impl From<Schema> for Raw {
             target: schema.target.as_ref().map(RawColumn::from),
             features: schema.features.iter().map(RawColumn::from).collect(),
             description: schema.description,
+            file: schema.layout,
         }
     }
 }

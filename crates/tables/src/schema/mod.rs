@@ -4,9 +4,10 @@ mod column;
 mod error;
 mod file;
 mod public;
+mod rules;
 mod template;
 
-pub use column::{Column, Kind, Origin, Scale};
+pub use column::{Column, Kind, Missing, Origin, Scale};
 pub use error::{ColumnFault, SchemaError};
 
 use std::collections::HashSet;
@@ -14,18 +15,21 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::source::Layout;
+
 /// Which columns of a table are used, and what is publicly known about them.
 ///
 /// A schema that exists is valid. In a file it is TOML:
 ///
 /// ```
 /// let schema = reticent_tables::Schema::parse(r#"
+///     file = { delimiter = ";" }
 ///     target = { name = "income", kind = "categorical", levels = ["<=50K", ">50K"] }
 ///     features = [
 ///         { name = "age", kind = "numeric", bounds = [17, 90], unit = "years" },
 ///         { name = "hours", kind = "numeric", bounds = [0, 100], missing = 40 },
 ///         { name = "work", kind = "categorical", levels = ["Private", "State"], unknown = "other", missing = "missing" },
-///         { name = "member", kind = "boolean" },
+///         { name = "member", kind = "boolean", missing = "indicator" },
 ///         { name = "gain", kind = "numeric", bounds = "private", within = [0, 1e7] },
 ///     ]
 /// "#)?;
@@ -37,6 +41,7 @@ use serde::{Deserialize, Serialize};
 #[serde(try_from = "file::Raw", into = "file::Raw")]
 pub struct Schema {
     description: Option<String>,
+    layout: Layout,
     target: Option<Column>,
     features: Vec<Column>,
 }
@@ -58,13 +63,15 @@ impl Schema {
             let fault = match target.kind() {
                 Kind::Text { .. } => Some(ColumnFault::TextTarget),
                 Kind::Categorical { .. } if target.levels().len() < 2 => Some(ColumnFault::OneLevel),
+                Kind::Numeric { missing: Missing::Indicator, .. }
+                | Kind::Boolean { missing: Missing::Indicator } => Some(ColumnFault::TargetIndicator),
                 _ => None,
             };
             if let Some(fault) = fault {
                 return Err(SchemaError::Column { column: target.name().to_owned(), fault });
             }
         }
-        Ok(Self { description: None, target, features })
+        Ok(Self { description: None, layout: Layout::default(), target, features })
     }
 
     /// The same schema with a description.
@@ -72,6 +79,19 @@ impl Schema {
     pub fn with_description(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());
         self
+    }
+
+    /// The same schema for CSV files that are laid out like this.
+    #[must_use]
+    pub fn with_layout(mut self, layout: Layout) -> Self {
+        self.layout = layout;
+        self
+    }
+
+    /// How its CSV files are laid out, as far as it is stated.
+    #[must_use]
+    pub fn layout(&self) -> Layout {
+        self.layout
     }
 
     /// Reads a schema file. The vocabularies it names are read too, relative to its folder.
@@ -131,7 +151,7 @@ impl Schema {
     #[must_use]
     pub fn to_buy_bounds_from(&self) -> Option<Self> {
         let columns = self.bounds_to_buy().map(|(column, _)| column.clone()).collect();
-        Self::new(None, columns).ok().map(|schema| schema.unscaled())
+        Self::new(None, columns).ok().map(|schema| schema.with_layout(self.layout).unscaled())
     }
 
     /// The same schema with bounds that were bought for a column.
@@ -154,51 +174,22 @@ impl Schema {
         })
     }
 
-    /// The same schema with all numbers as they are: no bounds, no scaling. For buying bounds, and for the protocols that
+    /// The same schema with all numbers as they are: no bounds, no scaling; a record that lacks one is absent, whatever is
+    /// stated for missing values. For private bounds, and for the protocols that
     /// [assume](Self::assuming_public_moments) something of the data to be public.
     #[must_use]
     pub fn unscaled(&self) -> Self {
-        self.map(|column| match column.kind() {
-            Kind::Numeric { .. } => column.rescaled(Scale::UNSCALED, Origin::Stated),
-            _ => Ok(column.clone()),
-        })
-        .expect("the unit scale suits every numeric column")
+        Self {
+            target: self.target.as_ref().map(Column::as_it_is),
+            features: self.features.iter().map(Column::as_it_is).collect(),
+            ..self.clone()
+        }
     }
 
     /// Whether all bounds, moments and levels were stated: none comes from the data.
     #[must_use]
     pub fn is_stated(&self) -> bool {
         self.columns().all(|column| column.origin() == Origin::Stated)
-    }
-
-    /// Where bounds, moments and levels come from if they were not stated, as sentences for the receipt; and then also which
-    /// bounds were.
-    #[must_use]
-    pub fn assumptions(&self) -> Vec<String> {
-        let of = |what: &str, origin: Origin, of: fn(&Kind) -> bool, how: &str| {
-            let named = self.columns().filter(|column| column.origin() == origin && of(column.kind()));
-            let names = named.map(Column::name).collect::<Vec<_>>().join(", ");
-            (!names.is_empty()).then(|| format!("{what} of {names} {how}"))
-        };
-        let assumed = |what: &str, kind: fn(&Kind) -> bool| {
-            of(what, Origin::AssumedPublic, kind, "were read from the data and are assumed to be public")
-        };
-        let bounded: fn(&Kind) -> bool =
-            |kind| matches!(kind, Kind::Numeric { scale: Scale::Bounds { .. }, .. });
-        let stated = "were chosen without looking at the data";
-        let estimated = "were estimated from the data with a share of the privacy budget";
-        [
-            of("the bounds", Origin::Bought, bounded, estimated),
-            assumed("the bounds", bounded),
-            assumed("the mean and deviation", |kind| {
-                matches!(kind, Kind::Numeric { scale: Scale::Moments { .. }, .. })
-            }),
-            assumed("the levels", |kind| matches!(kind, Kind::Categorical { .. })),
-            of("the bounds", Origin::Stated, bounded, stated).filter(|_| !self.is_stated()),
-        ]
-        .into_iter()
-        .flatten()
-        .collect()
     }
 
     /// The same schema with every column changed.
@@ -208,6 +199,6 @@ impl Schema {
     ) -> Result<Self, SchemaError> {
         let features = self.features.iter().map(&mut change).collect::<Result<_, _>>()?;
         let target = self.target.as_ref().map(change).transpose()?;
-        Ok(Self { description: self.description.clone(), target, features })
+        Ok(Self { target, features, ..self.clone() })
     }
 }

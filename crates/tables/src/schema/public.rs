@@ -5,17 +5,18 @@ use std::collections::BTreeSet;
 
 use arrow_array::ArrayRef;
 
-use super::{Column, Kind, Origin, Scale, Schema, SchemaError};
-use crate::encode::{Encoder, Numbers, numbers, texts, truth};
+use super::{Column, Kind, Missing, Origin, Scale, Schema, SchemaError};
+use crate::encode::{Encoder, Value, number, numbers, texts, truth};
 use crate::error::TableError;
-use crate::source::{Format, Found, Source, Wanted};
+use crate::source::{Columns, Found, Source, Wanted};
 
 /// More levels than this are no list that someone will read.
 const MOST_LEVELS: usize = 1000;
 
 impl Schema {
     /// **Not private.** The same schema, with numbers scaled by the mean and standard deviation of these rows, as the
-    /// benchmarks of the Bayesian network papers do with their training rows. A deviation of 0 becomes 1.
+    /// benchmarks of the Bayesian network papers do with their training rows. A deviation of 0 becomes 1. Values that are not
+    /// finite are left out.
     ///
     /// The rows are those of the [unscaled](Self::unscaled) schema.
     ///
@@ -27,12 +28,12 @@ impl Schema {
     ) -> Result<Self, SchemaError> {
         self.learn(rows, |values| {
             let sd = (values.squares / values.count).sqrt();
-            Scale::Moments { mean: values.mean, sd: if sd == 0.0 { 1.0 } else { sd } }
+            Scale::Moments { mean: values.mean, sd: if sd > 0.0 { sd } else { 1.0 } }
         })
     }
 
     /// **Not private.** The same schema, with the lowest and highest numbers of these rows for bounds. If these are the
-    /// same number, it is given some room.
+    /// same number, it is given some room. Values that are not finite are left out.
     ///
     /// The rows are those of the [unscaled](Self::unscaled) schema.
     ///
@@ -65,32 +66,41 @@ impl Schema {
         self.map(|column| {
             let place = places.next().expect("each column has a place");
             match column.kind() {
-                Kind::Numeric { .. } => column.rescaled(scale(&summaries[place]), Origin::AssumedPublic),
+                Kind::Numeric { .. } => {
+                    column.rescaled(scale(&summaries[place.start]), Origin::AssumedPublic)
+                }
                 _ => Ok(column.clone()),
             }
         })
     }
 
-    /// **Not private.** A schema for a data set, with bounds and levels as they occur in it. Columns of a CSV file whose
-    /// values are all numbers are numeric, others boolean or categorical; columns of a type that cannot be used are left out.
+    /// **Not private.** A schema for a data set, with bounds and levels as they occur in it, whatever types a file has: columns
+    /// whose values are all numbers are numeric, others boolean or categorical. Columns without a value, and those of dates, lists
+    /// and other types that are hardly ever levels, are left out.
     ///
-    /// Missing texts become the level `missing`. What missing numbers and booleans count as is left to be stated.
+    /// Missing texts become the level `missing`. Missing numbers and booleans count as the middle until something else is stated.
     ///
     /// # Errors
-    /// [`TableError`] if the files cannot be read, have no such target, or have texts with too many levels.
+    /// [`TableError`] if the files cannot be read, have no such target or no value of it, or have texts with too many levels.
     pub fn from_data_assuming_public(source: &Source, target: Option<&str>) -> Result<Self, TableError> {
         let usable = source.columns()?.into_iter().filter(|column| column.found != Some(Found::Other));
         let names: Vec<String> = usable.map(|column| column.name).collect();
         if let Some(target) = target.filter(|target| !names.iter().any(|name| name == target)) {
             return Err(TableError::NoTarget { column: target.to_owned() });
         }
+        if names.is_empty() {
+            return Err(SchemaError::NoFeatures.into());
+        }
         let wanted: Vec<Wanted> =
             names.iter().map(|name| Wanted { name: name.clone(), few: false }).collect();
         let mut surveys = vec![Survey::default(); names.len()];
         let mut chunks = source.chunks(&wanted, 8192);
         while let Some(chunk) = chunks.next_chunk()? {
-            for ((survey, array), name) in surveys.iter_mut().zip(&chunk.arrays).zip(&names) {
-                survey.add(array, source.format()).map_err(|fault| fault.at(chunk.file, name))?;
+            for (k, (survey, name)) in surveys.iter_mut().zip(&names).enumerate() {
+                match &chunk.columns {
+                    Columns::Written(written) => written.column(k).for_each(|text| survey.add(text)),
+                    Columns::Stored(arrays) => survey.add_stored(&arrays[k]),
+                }
                 if survey.levels.len() > MOST_LEVELS && !survey.numeric() {
                     let (file, column) = (chunk.file.to_owned(), name.clone());
                     return Err(TableError::ManyLevels { file, column, most: MOST_LEVELS });
@@ -100,7 +110,13 @@ impl Schema {
         let (mut found, mut features) = (None, Vec::new());
         for (survey, name) in surveys.into_iter().zip(names) {
             let is_target = Some(name.as_str()) == target;
-            let mut column = Column::new(name, survey.kind())?;
+            let Some(kind) = survey.kind() else {
+                if is_target {
+                    return Err(TableError::NoValues { column: name });
+                }
+                continue;
+            };
+            let mut column = Column::new(name, kind)?;
             column.origin = Origin::AssumedPublic;
             if is_target {
                 found = Some(column);
@@ -108,12 +124,15 @@ impl Schema {
                 features.push(column);
             }
         }
-        Ok(Self::new(found, features)?)
+        Ok(Self::new(found, features)?.with_layout(source.layout()))
     }
 }
 
-/// Bounds that are different numbers.
+/// Bounds that are different numbers; those of no numbers are -1 and 1.
 fn roomy(low: f64, high: f64) -> Scale {
+    if low > high {
+        return Scale::Bounds { low: -1.0, high: 1.0 };
+    }
     let room = if low < high { 0.0 } else { low.abs().max(1.0) };
     Scale::Bounds { low: low - room, high: high + room }
 }
@@ -136,6 +155,9 @@ impl Default for Summary {
 
 impl Summary {
     fn add(&mut self, value: f64) {
+        if !value.is_finite() {
+            return;
+        }
         self.count += 1.0;
         let difference = value - self.mean;
         self.mean += difference / self.count;
@@ -149,8 +171,9 @@ impl Summary {
 struct Survey {
     numbers: Summary,
     levels: BTreeSet<String>,
-    flags: bool,
     missing: bool,
+    /// A value that is true or false.
+    flags: bool,
     /// A value that is no number.
     other: bool,
     /// A value that is neither true nor false.
@@ -158,54 +181,51 @@ struct Survey {
 }
 
 impl Survey {
-    fn add(&mut self, array: &ArrayRef, format: Format) -> Result<(), crate::encode::Fault> {
-        if format == Format::Parquet {
-            match Found::of(array.data_type()) {
-                Found::Booleans => {
-                    (self.flags, self.other) = (true, true);
-                    return Ok(());
-                }
-                Found::Integers | Found::Numbers => {
-                    if let Numbers::Typed(values) = numbers(array, format)? {
-                        let finite = values.iter().flatten().filter(|value| value.is_finite());
-                        finite.for_each(|value| self.numbers.add(value));
-                    }
-                    return Ok(());
-                }
-                Found::Texts | Found::Other => self.other = true,
-            }
+    fn add_stored(&mut self, array: &ArrayRef) {
+        if matches!(Found::of(array.data_type()), Found::Integers | Found::Numbers) {
+            numbers(array).iter().flatten().for_each(|number| self.numbers.add(number));
+        } else {
+            texts(array).iter().for_each(|text| self.add(text));
         }
-        for text in &texts(array)? {
-            let Some(text) = text else {
-                self.missing = true;
-                continue;
-            };
-            match text.trim_ascii().parse::<f64>() {
-                Ok(number) if number.is_finite() => self.numbers.add(number),
-                Ok(_) => {}
-                Err(_) => self.other = true,
-            }
-            self.flags |= truth(text.trim_ascii()).is_some();
-            self.neither |= truth(text.trim_ascii()).is_none();
-            if self.levels.len() <= MOST_LEVELS && !self.levels.contains(text) {
-                self.levels.insert(text.to_owned());
-            }
+    }
+
+    fn add(&mut self, text: Option<&[u8]>) {
+        let Some(text) = text.and_then(|text| std::str::from_utf8(text).ok()).filter(|text| !text.is_empty())
+        else {
+            self.missing = true;
+            return;
+        };
+        match number(Some(text.as_bytes())) {
+            Value::Known(number) => self.numbers.add(number),
+            Value::Missing => {}
+            Value::Malformed => self.other = true,
         }
-        Ok(())
+        match truth(Some(text.as_bytes())) {
+            Value::Known(_) => self.flags = true,
+            Value::Missing => {}
+            Value::Malformed => self.neither = true,
+        }
+        if self.levels.len() <= MOST_LEVELS && !self.levels.contains(text) {
+            self.levels.insert(text.to_owned());
+        }
     }
 
     fn numeric(&self) -> bool {
         !self.other && self.numbers.count > 0.0
     }
 
-    fn kind(self) -> Kind {
+    /// Nothing for a column without a value.
+    fn kind(self) -> Option<Kind> {
         if self.numeric() {
-            Kind::Numeric { scale: roomy(self.numbers.low, self.numbers.high), missing: None }
+            let scale = roomy(self.numbers.low, self.numbers.high);
+            Some(Kind::Numeric { scale, missing: Missing::Unstated })
         } else if self.flags && !self.neither {
-            Kind::Boolean { missing: None }
+            Some(Kind::Boolean { missing: Missing::Unstated })
+        } else if self.levels.is_empty() {
+            None
         } else {
             let missing = self.missing.then(|| "missing".to_owned());
-            Kind::Categorical { levels: self.levels.into_iter().collect(), unknown: None, missing }
+            Some(Kind::Categorical { levels: self.levels.into_iter().collect(), unknown: None, missing })
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Schema;
 use crate::error::TableError;
-use crate::source::{Declared, Found};
+use crate::source::{Declared, Found, Layout};
 
 const HEAD: &str = r#"# What is publicly known about the table. Write what you know without looking at the records: whatever is
 # written here may become public together with the model. Remove the columns that are not needed.
@@ -14,8 +14,13 @@ const HEAD: &str = r#"# What is publicly known about the table. Write what you k
 # kind = "categorical"  levels = ["...", ...]; unknown = "other" makes a level of all other values
 # kind = "text"         vocabulary = "FILE" with a public word on each line: how often each occurs is used
 #
-# A missing value is an error, or counts as what `missing` says: a number, true, false, a level or a text.
+# No value is an error. Without a rule, missing numbers and booleans count as the middle, missing and unlisted levels as the
+# first level, missing texts as no words; records without a target contribute nothing. `missing = ...` states another
+# value; missing = "indicator" adds a column, missing = "level" a level for whether a value is missing.
 # `unit = "..."` and `description = "..."` help readers.
+#
+# file = { delimiter = ";", gzip = true } is for CSV files with `;` or tab instead of `,`, and for compressed ones. A
+# line is a record; quoted_newlines = true allows newlines within quotes, and weakens the guarantee: see the guide.
 
 "#;
 
@@ -29,7 +34,20 @@ impl Schema {
     /// # Errors
     /// [`TableError::NoTarget`] if the target is not one of the columns.
     pub fn template(columns: &[Declared], target: Option<&str>) -> Result<String, TableError> {
+        Self::template_for(columns, target, Layout::default())
+    }
+
+    /// The same for CSV files that are laid out like this.
+    ///
+    /// # Errors
+    /// [`TableError::NoTarget`] if the target is not one of the columns.
+    pub fn template_for(
+        columns: &[Declared],
+        target: Option<&str>,
+        layout: Layout,
+    ) -> Result<String, TableError> {
         let mut text = HEAD.to_owned();
+        text += &super::file::layout_line(layout);
         match target {
             Some(target) => {
                 let column = columns.iter().find(|column| column.name == target);

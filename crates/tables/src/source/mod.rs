@@ -1,21 +1,32 @@
 //! Where records come from: CSV or Parquet files that are one data set, read in batches.
 
 mod csv;
+mod layout;
 mod parquet;
+mod spool;
+
+pub use layout::{Delimiter, Layout};
+
+pub(crate) use csv::Written;
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use arrow_array::ArrayRef;
 use arrow_schema::DataType;
+use flate2::read::MultiGzDecoder;
+use layout::ends_with;
+use spool::Spool;
 
 use crate::error::TableError;
 
 /// How a table is written in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// Comma separated, with a header, in UTF-8. An empty field is a missing value.
+    /// Lines of fields, with a header, in UTF-8, laid out as a [`Layout`] states. An empty field is a missing value.
     Csv,
     /// Apache Parquet.
     Parquet,
@@ -31,13 +42,12 @@ impl fmt::Display for Format {
 }
 
 impl Format {
-    /// The format that a file's name ends with.
+    /// The format that a file's name ends with: `.csv` or `.tsv`, with or without `.gz`, and `.parquet`.
     #[must_use]
     pub fn of(file: &Path) -> Option<Self> {
-        let extension = file.extension()?.to_str()?;
-        if extension.eq_ignore_ascii_case("csv") {
+        if ends_with(file, &["csv", "csv.gz", "tsv", "tsv.gz"]) {
             Some(Self::Csv)
-        } else if extension.eq_ignore_ascii_case("parquet") {
+        } else if ends_with(file, &["parquet"]) {
             Some(Self::Parquet)
         } else {
             None
@@ -45,11 +55,14 @@ impl Format {
     }
 }
 
-/// A data set: one or more files with the same columns, in sorted order.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A data set: one or more files with the same columns, in sorted order, or a stream that was read to its end.
+#[derive(Debug, Clone)]
 pub struct Source {
     files: Vec<PathBuf>,
     format: Format,
+    layout: Layout,
+    /// What is read instead of the file.
+    spool: Option<Spool>,
 }
 
 /// A column as a file declares it: what may be known without reading a record.
@@ -88,7 +101,9 @@ impl Found {
         }
     }
 
-    pub(crate) fn name(self) -> &'static str {
+    /// In words.
+    #[must_use]
+    pub fn name(self) -> &'static str {
         match self {
             Self::Integers => "integers",
             Self::Numbers => "numbers",
@@ -136,7 +151,37 @@ impl Source {
         if formats.any(|other| other != format) {
             return Err(TableError::MixedFormats { path: path.to_owned() });
         }
-        Ok(Self { files, format })
+        Ok(Self { files, format, layout: Layout::default(), spool: None })
+    }
+
+    /// Reads a CSV file from a stream, such as standard input, to its end. What it held is kept in memory if it is less than
+    /// 64 MiB, or in a temporary file without a name: records may be read in several passes.
+    ///
+    /// # Errors
+    /// [`TableError::Unreadable`] if the stream fails or there is no room.
+    pub fn from_stream(input: impl Read) -> Result<Self, TableError> {
+        let file = PathBuf::from("standard input");
+        match Spool::fill(input) {
+            Ok(spool) => Ok(Self {
+                files: vec![file],
+                format: Format::Csv,
+                layout: Layout::default(),
+                spool: Some(spool),
+            }),
+            Err(error) => Err(TableError::Unreadable { file, kind: error.kind() }),
+        }
+    }
+
+    /// The same data set, with CSV files that are laid out like this.
+    #[must_use]
+    pub fn with_layout(self, layout: Layout) -> Self {
+        Self { layout, ..self }
+    }
+
+    /// How its CSV files are laid out, as far as it is stated.
+    #[must_use]
+    pub fn layout(&self) -> Layout {
+        self.layout
     }
 
     /// Its files, in the order they are read.
@@ -157,15 +202,36 @@ impl Source {
     /// # Errors
     /// [`TableError`] if the file is not what it should be.
     pub fn columns(&self) -> Result<Vec<Declared>, TableError> {
+        let file = &self.files[0];
         match self.format {
-            Format::Csv => csv::columns(&self.files[0]),
-            Format::Parquet => parquet::columns(&self.files[0]),
+            Format::Csv => {
+                let delimiter = self.layout.delimiter_of(file);
+                csv::columns(file, self.text(file)?, delimiter, self.layout.quoted_newlines)
+            }
+            Format::Parquet => parquet::columns(file),
         }
+    }
+
+    /// The bytes of a CSV file as they are stored.
+    pub(crate) fn stored(&self, file: &Path) -> Result<Box<dyn Read + Send>, TableError> {
+        match &self.spool {
+            Some(spool) => Ok(Box::new(spool.reader())),
+            None => match File::open(file) {
+                Ok(open) => Ok(Box::new(open)),
+                Err(error) => Err(TableError::Unreadable { file: file.to_owned(), kind: error.kind() }),
+            },
+        }
+    }
+
+    /// The text of a CSV file.
+    fn text(&self, file: &Path) -> Result<Box<dyn Read + Send>, TableError> {
+        let stored = self.stored(file)?;
+        Ok(if self.layout.is_gzip(file) { Box::new(MultiGzDecoder::new(stored)) } else { stored })
     }
 
     /// Reads these columns, `rows` records at a time.
     pub(crate) fn chunks<'a>(&'a self, columns: &'a [Wanted], rows: usize) -> Chunks<'a> {
-        Chunks { columns, rows, format: self.format, waiting: self.files.iter().collect(), open: None }
+        Chunks { source: self, columns, rows, waiting: self.files.iter().collect(), open: None }
     }
 }
 
@@ -195,15 +261,23 @@ pub(crate) struct Wanted {
 /// Some records of the wanted columns, in the wanted order.
 pub(crate) struct Chunk<'a> {
     pub(crate) file: &'a Path,
-    pub(crate) arrays: Vec<ArrayRef>,
+    pub(crate) columns: Columns,
     pub(crate) rows: usize,
+}
+
+/// The values of some records, column by column.
+pub(crate) enum Columns {
+    /// Texts of a CSV file.
+    Written(Written),
+    /// Arrays of whatever types a Parquet file has.
+    Stored(Vec<ArrayRef>),
 }
 
 /// Reads all files of a source in order.
 pub(crate) struct Chunks<'a> {
+    source: &'a Source,
     columns: &'a [Wanted],
     rows: usize,
-    format: Format,
     waiting: VecDeque<&'a PathBuf>,
     open: Option<(&'a Path, Reader)>,
 }
@@ -218,23 +292,36 @@ impl<'a> Chunks<'a> {
         loop {
             if let Some((file, reader)) = &mut self.open {
                 let chunk = match reader {
-                    Reader::Csv(reader) => reader.next_chunk(file)?,
-                    Reader::Parquet(reader) => reader.next_chunk(file)?,
+                    Reader::Csv(reader) => {
+                        reader.next_chunk(file)?.map(|written| (written.rows(), Columns::Written(written)))
+                    }
+                    Reader::Parquet(reader) => {
+                        reader.next_chunk(file)?.map(|(rows, arrays)| (rows, Columns::Stored(arrays)))
+                    }
                 };
-                if let Some((rows, arrays)) = chunk {
-                    return Ok(Some(Chunk { file, arrays, rows }));
+                if let Some((rows, columns)) = chunk {
+                    return Ok(Some(Chunk { file, columns, rows }));
                 }
             }
             let Some(file) = self.waiting.pop_front() else {
                 self.open = None;
                 return Ok(None);
             };
-            let reader = match self.format {
-                Format::Csv => Reader::Csv(Box::new(csv::Reader::open(file, self.columns, self.rows)?)),
-                Format::Parquet => Reader::Parquet(parquet::Reader::open(file, self.columns, self.rows)?),
-            };
-            self.open = Some((file, reader));
+            self.open = Some((file, self.reader(file)?));
         }
+    }
+
+    fn reader(&self, file: &Path) -> Result<Reader, TableError> {
+        let (columns, rows) = (self.columns, self.rows);
+        Ok(match self.source.format {
+            Format::Csv => {
+                let layout = self.source.layout;
+                let (text, delimiter) = (self.source.text(file)?, layout.delimiter_of(file));
+                let reader = csv::Reader::open(file, text, delimiter, layout.quoted_newlines, columns, rows)?;
+                Reader::Csv(Box::new(reader))
+            }
+            Format::Parquet => Reader::Parquet(parquet::Reader::open(file, columns, rows)?),
+        })
     }
 }
 

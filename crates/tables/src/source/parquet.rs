@@ -1,21 +1,29 @@
 //! Parquet files.
+//!
+//! A row is a record, and whatever type a column has, its values are read one by one: no value makes the reader fail. Texts
+//! are read as bytes, since one that is not UTF-8 is a missing value, and columns of lists and other nested types are
+//! not read at all. What fails is a file that is damaged.
 
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::{ArrayRef, NullArray, RecordBatch};
 use arrow_schema::{DataType, FieldRef, Schema};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
+use parquet::basic::Type as PhysicalType;
+use parquet::errors::Result as ParquetResult;
+use parquet::file::metadata::{FileMetaData, ParquetMetaData, ParquetMetaDataBuilder};
+use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
 
 use super::{Declared, Format, Found, Wanted, positions};
 use crate::caught::caught;
 use crate::error::TableError;
 
-/// An open file and what it declares. The Arrow schema that some writers embed is left aside: the Parquet types say
+/// An open file and what it declares. The Arrow schema that some writers embed is left aside: the Parquet types are
 /// enough, and there is less to go wrong with a damaged file.
 fn declared(file: &Path) -> Result<(File, ArrowReaderMetadata), TableError> {
     let open = File::open(file)
@@ -25,20 +33,50 @@ fn declared(file: &Path) -> Result<(File, ArrowReaderMetadata), TableError> {
     Ok((open, metadata))
 }
 
-/// The same, with these columns as dictionaries where they are texts.
-fn with_dictionaries(
-    metadata: &ArrowReaderMetadata,
-    few: &[usize],
-) -> parquet::errors::Result<ArrowReaderMetadata> {
-    let dictionary = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
-    let mut fields: Vec<FieldRef> = metadata.schema().fields().iter().cloned().collect();
-    for &position in few {
-        if fields[position].data_type() == &DataType::Utf8 {
-            fields[position] = Arc::new(fields[position].as_ref().clone().with_data_type(dictionary.clone()));
+/// The same metadata with bytes for texts, and with dictionaries of bytes for these columns of them.
+fn with_bytes(metadata: &ArrowReaderMetadata, few: &[usize]) -> ParquetResult<ArrowReaderMetadata> {
+    let is_text: Vec<bool> =
+        metadata.schema().fields().iter().map(|field| field.data_type() == &DataType::Utf8).collect();
+    let bytes = Arc::new(without_texts(metadata.metadata(), &is_text)?);
+    let plain = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+    let plain = ArrowReaderMetadata::try_new(Arc::clone(&bytes), plain)?;
+    let dictionary = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::LargeBinary));
+    let typed = |(position, field): (usize, &FieldRef)| match field.data_type() {
+        DataType::Binary if few.contains(&position) => {
+            Arc::new(field.as_ref().clone().with_data_type(dictionary.clone()))
         }
-    }
+        // With offsets of 64 bits no length of a text is too much.
+        DataType::Binary => Arc::new(field.as_ref().clone().with_data_type(DataType::LargeBinary)),
+        _ => Arc::clone(field),
+    };
+    let fields: Vec<FieldRef> = plain.schema().fields().iter().enumerate().map(typed).collect();
     let options = ArrowReaderOptions::new().with_schema(Arc::new(Schema::new(fields)));
-    ArrowReaderMetadata::try_new(metadata.metadata().clone(), options)
+    ArrowReaderMetadata::try_new(bytes, options)
+}
+
+/// The same metadata without the mark that makes texts of these columns' bytes: the reader refuses a file with a
+/// text that is not UTF-8, whatever the others are.
+fn without_texts(metadata: &ParquetMetaData, is_text: &[bool]) -> ParquetResult<ParquetMetaData> {
+    let file = metadata.file_metadata();
+    let root = file.schema_descr().root_schema();
+    let unmarked = |(column, is_text): (&TypePtr, &bool)| {
+        if !is_text {
+            return Ok(Arc::clone(column));
+        }
+        let builder = Type::primitive_type_builder(column.name(), PhysicalType::BYTE_ARRAY);
+        builder.with_repetition(column.get_basic_info().repetition()).build().map(Arc::new)
+    };
+    let columns = root.get_fields().iter().zip(is_text).map(unmarked).collect::<ParquetResult<Vec<_>>>()?;
+    let root = Type::group_type_builder(root.name()).with_fields(columns).build()?;
+    let file = FileMetaData::new(
+        file.version(),
+        file.num_rows(),
+        None,
+        None,
+        Arc::new(SchemaDescriptor::new(Arc::new(root))),
+        None,
+    );
+    Ok(ParquetMetaDataBuilder::new(file).set_row_groups(metadata.row_groups().to_vec()).build())
 }
 
 /// What a call of the reader gives, without its message or panic if it fails: these may quote the file.
@@ -58,8 +96,8 @@ pub(super) fn columns(file: &Path) -> Result<Vec<Declared>, TableError> {
 
 pub(super) struct Reader {
     batches: ParquetRecordBatchReader,
-    /// Where the wanted columns are in a batch, which has them in the order of the file.
-    order: Vec<usize>,
+    /// Where the wanted columns are in a batch, which has them in the order of the file. Nested ones are not in it.
+    order: Vec<Option<usize>>,
 }
 
 impl Reader {
@@ -68,19 +106,25 @@ impl Reader {
         let names: Vec<&str> = metadata.schema().fields().iter().map(|field| field.name().as_str()).collect();
         let wanted = positions(file, &names, columns)?;
         let few = wanted.iter().zip(columns).filter(|(_, column)| column.few).map(|(&position, _)| position);
-        let metadata = undamaged(file, || with_dictionaries(&metadata, &few.collect::<Vec<_>>()))?;
-        let mut sorted = wanted.clone();
-        sorted.sort_unstable();
-        let order = wanted.iter().map(|position| sorted.partition_point(|other| other < position)).collect();
-        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(open, metadata);
-        let mask = ProjectionMask::roots(builder.parquet_schema(), wanted);
+        let metadata = undamaged(file, || with_bytes(&metadata, &few.collect::<Vec<_>>()))?;
+        let nested = |position: usize| metadata.schema().field(position).data_type().is_nested();
+        let mut read: Vec<usize> = wanted.iter().copied().filter(|&position| !nested(position)).collect();
+        read.sort_unstable();
+        let place = |&position: &usize| read.binary_search(&position).ok();
+        let order = wanted.iter().map(place).collect();
+        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(open, metadata.clone());
+        let mask = ProjectionMask::roots(builder.parquet_schema(), read);
         let batches = undamaged(file, || builder.with_projection(mask).with_batch_size(rows).build())?;
         Ok(Self { batches, order })
     }
 
     pub(super) fn next_chunk(&mut self, file: &Path) -> Result<Option<(usize, Vec<ArrayRef>)>, TableError> {
         let batch = undamaged(file, || self.batches.next().transpose())?;
-        let arranged = |batch: &RecordBatch| self.order.iter().map(|&k| batch.column(k).clone()).collect();
+        let column = |batch: &RecordBatch, place: Option<usize>| match place {
+            Some(place) => batch.column(place).clone(),
+            None => Arc::new(NullArray::new(batch.num_rows())),
+        };
+        let arranged = |batch: &RecordBatch| self.order.iter().map(|&place| column(batch, place)).collect();
         Ok(batch.map(|batch| (batch.num_rows(), arranged(&batch))))
     }
 }

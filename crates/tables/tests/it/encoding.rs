@@ -9,7 +9,7 @@ use arrow_cast::cast;
 use arrow_schema::DataType;
 use parquet::basic::{Compression, GzipLevel, ZstdLevel};
 use proptest::prelude::*;
-use reticent_tables::{Column, Encoder, Kind, Predictions, Scale, Schema, Source, TableError};
+use reticent_tables::{Column, Encoder, Kind, Missing, Predictions, Scale, Schema, Source, TableError};
 
 use crate::tables::{array, folder, rows, write_compressed, write_csv, write_parquet};
 
@@ -32,7 +32,7 @@ fn wide_bounds_do_not_overflow() {
     let file = write_csv(&folder, "t.csv", "x\n-1.7e308\n0\n1.7e308\n");
     let wide = one(Column::numeric("x", -f64::MAX, f64::MAX).expect("bounds"));
     assert_eq!(rows(&wide, &file).expect("numbers").concat(), [-1.7e308 / f64::MAX, 0.0, 1.7e308 / f64::MAX]);
-    let kind = Kind::Numeric { scale: Scale::Moments { mean: 0.0, sd: 1e-300 }, missing: None };
+    let kind = Kind::Numeric { scale: Scale::Moments { mean: 0.0, sd: 1e-300 }, missing: Missing::Unstated };
     let steep = one(Column::new("x", kind).expect("moments"));
     assert_eq!(rows(&steep, &file).expect("numbers").concat(), [-f64::MAX, 0.0, f64::MAX]);
 }
@@ -50,11 +50,20 @@ fn numbers_that_are_not_finite_are_missing() {
     ]);
     let parquet = write_parquet(&folder, "t.parquet", vec![("x", array(numbers))]);
     let kind = |missing| Kind::Numeric { scale: Scale::Bounds { low: 0.0, high: 8.0 }, missing };
-    let ruled = one(Column::new("x", kind(Some(2.0))).expect("a rule"));
-    let strict = one(Column::new("x", kind(None)).expect("no rule"));
+    let stated = one(Column::new("x", kind(Missing::Value(2.0))).expect("a rule"));
+    let unstated = one(Column::new("x", kind(Missing::Unstated)).expect("no rule"));
+    let indicated = one(Column::new("x", kind(Missing::Indicator)).expect("a rule"));
+    assert_eq!(indicated.encoded_names(), ["x", "x=missing"]);
     for file in [csv, parquet] {
-        assert_eq!(rows(&ruled, &file).expect("a rule").concat(), [-0.5, -0.5, -0.5, -0.5, 0.0]);
-        assert!(matches!(rows(&strict, &file), Err(TableError::Missing { .. })));
+        assert_eq!(rows(&stated, &file).expect("a rule").concat(), [-0.5, -0.5, -0.5, -0.5, 0.0]);
+        assert_eq!(rows(&unstated, &file).expect("the middle").concat(), [0.0; 5]);
+        assert_eq!(
+            rows(&indicated, &file).expect("an indicator"),
+            [[0.0, 1.0], [0.0, 1.0], [0.0, 1.0], [0.0, 1.0], [0.0, -1.0]]
+        );
+        // Without bounds there is no middle: the record is absent.
+        let unscaled = rows(&stated.unscaled(), &file).expect("numbers as they are").concat();
+        assert!(unscaled[..4].iter().all(|value| value.is_nan()) && unscaled[4] == 4.0);
     }
 }
 
@@ -81,7 +90,7 @@ fn every_numeric_type_of_parquet_is_read() {
         ],
     );
     let read = |name: &str| {
-        let kind = Kind::Numeric { scale: Scale::UNSCALED, missing: Some(-1.0) };
+        let kind = Kind::Numeric { scale: Scale::UNSCALED, missing: Missing::Value(-1.0) };
         rows(&one(Column::new(name, kind).expect("a rule")), &file).expect("numbers").concat()
     };
     assert_eq!(read("float"), [1.5, -1.0]);
@@ -135,13 +144,17 @@ fn levels_are_one_hot_whatever_type_they_are_written_in() {
         let schema = one(Column::new(name, kind.clone()).expect("levels"));
         assert_eq!(rows(&schema, file).expect(name), expected);
     }
-    // Without rules, both are errors.
-    let known = one(Column::categorical("text", ["a", "b", "z"]).expect("levels"));
-    assert!(matches!(rows(&known, &csv), Err(TableError::Missing { .. })));
-    let kind =
-        Kind::Categorical { levels: vec!["a".into(), "b".into()], unknown: None, missing: Some("a".into()) };
-    let unknown = one(Column::new("text", kind).expect("levels"));
-    assert!(matches!(rows(&unknown, &file), Err(TableError::Unknown { .. })));
+    // A missing value counts as unknown if only that is stated, and the other way round; without both as the first level.
+    let rules = |unknown: Option<&str>, missing: Option<&str>| {
+        let levels = vec!["a".into(), "b".into()];
+        let kind =
+            Kind::Categorical { levels, unknown: unknown.map(Into::into), missing: missing.map(Into::into) };
+        let schema = one(Column::new("text", kind).expect("levels"));
+        rows(&schema, &csv).expect("levels")[1..3].to_vec()
+    };
+    assert_eq!(rules(None, None), [[1.0, 0.0], [1.0, 0.0]]);
+    assert_eq!(rules(Some("o"), None), [[0.0, 0.0, 1.0], [0.0, 0.0, 1.0]]);
+    assert_eq!(rules(None, Some("b")), [[0.0, 1.0], [0.0, 1.0]]);
 }
 
 /// More different texts than rows in a batch: the dictionary of the file is longer than a batch.
@@ -179,14 +192,23 @@ fn booleans_are_minus_one_and_one() {
     let digits = Int8Array::from(vec![Some(1), Some(0), Some(1), Some(0), None]);
     let typed = write_parquet(&folder, "t.parquet", vec![("b", array(flags))]);
     let integers = write_parquet(&folder, "i.parquet", vec![("b", array(digits))]);
-    let schema = one(Column::new("b", Kind::Boolean { missing: Some(true) }).expect("a rule"));
+    let schema = one(Column::new("b", Kind::Boolean { missing: Missing::Value(true) }).expect("a rule"));
     for file in [&csv, &typed, &integers] {
         assert_eq!(rows(&schema, file).expect("booleans").concat(), [1.0, -1.0, 1.0, -1.0, 1.0]);
     }
-    let strict = one(Column::new("b", Kind::Boolean { missing: None }).expect("no rule"));
-    assert!(matches!(rows(&strict, &typed), Err(TableError::Missing { .. })));
+    let unstated = one(Column::new("b", Kind::Boolean { missing: Missing::Unstated }).expect("no rule"));
+    assert_eq!(rows(&unstated, &typed).expect("booleans").concat(), [1.0, -1.0, 1.0, -1.0, 0.0]);
+    let indicated = one(Column::new("b", Kind::Boolean { missing: Missing::Indicator }).expect("a rule"));
+    assert_eq!(rows(&indicated, &csv).expect("booleans")[3..], [[-1.0, -1.0], [0.0, 1.0]]);
     let two = write_parquet(&folder, "two.parquet", vec![("b", array(Int8Array::from(vec![2])))]);
-    assert!(matches!(rows(&strict, &two), Err(TableError::Type { .. })));
+    assert_eq!(rows(&unstated, &two).expect("neither").concat(), [0.0]);
+    // Other programs make numbers of booleans, and texts of numbers.
+    let numbers =
+        write_parquet(&folder, "n.parquet", vec![("b", array(Float64Array::from(vec![1.0, 0.0, f64::NAN])))]);
+    assert_eq!(rows(&unstated, &numbers).expect("booleans").concat(), [1.0, -1.0, 0.0]);
+    let texts =
+        write_parquet(&folder, "s.parquet", vec![("b", array(StringArray::from(vec!["Yes", "No", "1.0"])))]);
+    assert_eq!(rows(&unstated, &texts).expect("booleans").concat(), [1.0, -1.0, 1.0]);
 }
 
 #[test]
@@ -252,12 +274,13 @@ fn many_files_are_one_data_set_in_sorted_order() {
 #[test]
 fn csv_files_may_have_marks_quotes_and_windows_lines() {
     let folder = folder();
-    let file = write_csv(&folder, "t.csv", "\u{feff}x,\"a, b\"\r\n1,\"say \"\"so\"\"\r\nagain\"\r\n2,no\r\n");
-    let levels = ["say \"so\"\r\nagain", "no"];
-    let columns =
-        vec![Column::unscaled("x").expect("a name"), Column::categorical("a, b", levels).expect("levels")];
+    let file = write_csv(&folder, "t.csv", "\u{feff}x,\"a, b\"\r\n1,\"say \"\"so\"\"\"\r\n2,no\r\n");
+    let columns = vec![
+        Column::unscaled("x").expect("a name"),
+        Column::categorical("a, b", ["no", "say \"so\""]).expect("levels"),
+    ];
     let schema = Schema::new(None, columns).expect("a schema");
-    assert_eq!(rows(&schema, &file).expect("two rows"), [[1.0, 1.0, 0.0], [2.0, 0.0, 1.0]]);
+    assert_eq!(rows(&schema, &file).expect("two rows"), [[1.0, 0.0, 1.0], [2.0, 1.0, 0.0]]);
 }
 
 /// Room for 8192 rows of a million fields would be 64 GB.
@@ -339,7 +362,7 @@ proptest! {
     #[test]
     fn csv_and_parquet_give_the_same_rows(
         records in prop::collection::vec(
-            (prop::option::of(-1e9..1e9f64), any::<bool>(), prop::option::of("[a-d ,\"\n]{1,4}")),
+            (prop::option::of(-1e9..1e9f64), any::<bool>(), prop::option::of("[a-d ,\"\r]{1,4}")),
             1..30,
         ),
     ) {

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use reticent_tables::{
-    Column, ColumnFault, Declared, Encoder, Found, Kind, Origin, Scale, Schema, SchemaError, Source,
-    TableError,
+    Column, ColumnFault, Declared, Delimiter, Encoder, Found, Kind, Layout, Missing, Origin, Scale, Schema,
+    SchemaError, Source, TableError,
 };
 
 use crate::tables::{folder, rows, write_csv};
@@ -95,6 +95,68 @@ fn mistakes_are_named() {
 }
 
 #[test]
+fn missing_values_can_have_a_column_or_a_level_of_their_own() {
+    let schema = Schema::parse(
+        r#"features = [
+            { name = "age", kind = "numeric", bounds = [0, 100], missing = "indicator" },
+            { name = "member", kind = "boolean", missing = "indicator" },
+            { name = "work", kind = "categorical", levels = ["A", "B"], missing = "level" },
+            { name = "floor", kind = "categorical", levels = ["ground", "level"], missing = "level" },
+        ]"#,
+    )
+    .expect("a schema");
+    let names = ["age", "age=missing", "member", "member=missing", "work=A", "work=B", "work=missing"];
+    assert_eq!(schema.encoded_names()[..7], names);
+    assert_eq!(schema.features()[3].levels(), ["ground", "level"], "a level of that name is meant");
+    assert_eq!(Schema::parse(&schema.to_toml()).expect("our own text"), schema);
+    let widths: Vec<usize> = schema.features().iter().flat_map(Column::input_widths).collect();
+    assert_eq!(widths, [1, 1, 1, 1, 3, 2]);
+    assert_eq!(widths.iter().sum::<usize>(), Encoder::new(&schema).expect("bounds").width());
+    let target = r#"target = { name = "y", kind = "boolean", missing = "indicator" }
+        features = [{ name = "a", kind = "boolean" }]"#;
+    assert!(matches!(
+        Schema::parse(target),
+        Err(SchemaError::Column { fault: ColumnFault::TargetIndicator, .. })
+    ));
+    let level = r#"features = [{ name = "a", kind = "boolean", missing = "level" }]"#;
+    assert!(matches!(
+        Schema::parse(level),
+        Err(SchemaError::Column { fault: ColumnFault::MissingKind { .. }, .. })
+    ));
+}
+
+/// The receipt states what stands for values that are not there.
+#[test]
+fn the_rules_for_values_are_stated_in_words() {
+    let rules = schema().value_rules().join("\n");
+    for part in [
+        "numbers outside the bounds count as the nearer bound (age, stay)",
+        "missing and malformed ones count as the middle of the range (dose, cost)",
+        "missing and malformed ones of age count as 50",
+        "missing and malformed ones of emergency count as false",
+        "missing ones of ward count as \"missing\", unlisted ones as \"other\"",
+        "a record without stay contributes nothing",
+    ] {
+        assert!(rules.contains(part), "{part}: {rules}");
+    }
+}
+
+#[test]
+fn a_layout_is_part_of_the_schema() {
+    let text = |file: &str| format!("file = {file}\nfeatures = [{{ name = \"a\", kind = \"boolean\" }}]");
+    let layout = |file: &str| Schema::parse(&text(file)).expect("a layout").layout();
+    assert_eq!(layout("{ delimiter = \";\" }").delimiter, Some(Delimiter::Semicolon));
+    assert_eq!(layout("{ delimiter = \"\\t\" }").delimiter, Some(Delimiter::Tab));
+    assert_eq!(layout("{ gzip = true }"), Layout { gzip: Some(true), ..Layout::default() });
+    assert!(Schema::parse(&text("{ delimiter = \"|\" }")).is_err());
+    let schema = Schema::parse(&text("{ delimiter = \"tab\", quoted_newlines = true }")).expect("a layout");
+    assert_eq!(Schema::parse(&schema.to_toml()).expect("our own text"), schema);
+    let json = serde_json::to_value(&schema).expect("texts");
+    assert_eq!(serde_json::from_value::<Schema>(json).expect("our own text"), schema);
+    assert!(schema.assumptions()[0].contains("newlines"), "{:?}", schema.assumptions());
+}
+
+#[test]
 fn a_data_file_given_as_schema_is_not_quoted() {
     let error = Schema::parse("name,age\nSECRETVALUE,987654.321\n").expect_err("not TOML");
     assert!(matches!(error, SchemaError::NotToml { line: 1, .. }));
@@ -107,7 +169,8 @@ fn bounds_can_be_bought() {
     let to_buy: Vec<_> = schema.bounds_to_buy().map(|(column, within)| (column.name(), within)).collect();
     assert_eq!(to_buy, [("cost", (-10.0, 1e6))]);
     let from = schema.to_buy_bounds_from().expect("one column");
-    assert_eq!(from, Schema::new(None, vec![Column::unscaled("cost").expect("a name")]).expect("a schema"));
+    let kind = Kind::Numeric { scale: Scale::UNSCALED, missing: Missing::Absent };
+    assert_eq!(from.features(), [Column::new("cost", kind).expect("a name")]);
     assert!(matches!(Encoder::new(&schema), Err(TableError::NoBounds { .. })));
     assert!(Encoder::new(&schema.unscaled()).is_ok(), "to buy them, the column is read as it is");
     assert!(matches!(schema.with_bought_bounds("age", 0.0, 1.0), Err(SchemaError::Column { .. })));
@@ -120,7 +183,7 @@ fn bounds_can_be_bought() {
     let entry = r#"features = [{ name = "a", kind = "numeric", bounds = "private", within = [0, 1000], missing = 50 }]"#;
     let bought_below =
         Schema::parse(entry).expect("a schema").with_bought_bounds("a", 0.0, 40.0).expect("bounds");
-    let kind = Kind::Numeric { scale: Scale::Bounds { low: 0.0, high: 40.0 }, missing: Some(40.0) };
+    let kind = Kind::Numeric { scale: Scale::Bounds { low: 0.0, high: 40.0 }, missing: Missing::Value(40.0) };
     assert_eq!(bought_below.features()[0].kind(), &kind);
     assert_eq!(Schema::parse(&bought.to_toml()).expect("our own text"), bought);
 }
@@ -191,7 +254,7 @@ fn moments_of_training_rows_are_marked() {
     let rows = [[1.0, 7.0], [5.0, 7.0]];
     let learnt = schema.assuming_public_moments(rows.iter().map(|row| row.as_slice())).expect("rows");
     let kinds: Vec<&Kind> = learnt.features().iter().map(Column::kind).collect();
-    let moments = |mean, sd| Kind::Numeric { scale: Scale::Moments { mean, sd }, missing: None };
+    let moments = |mean, sd| Kind::Numeric { scale: Scale::Moments { mean, sd }, missing: Missing::Unstated };
     assert_eq!(kinds, [&moments(3.0, 2.0), &moments(7.0, 1.0)]);
     assert!(learnt.assumptions()[0].contains("the mean and deviation of a, b"));
     let bounded = schema.assuming_public_bounds(rows.iter().map(|row| row.as_slice())).expect("rows");
@@ -204,11 +267,15 @@ fn any_column() -> impl Strategy<Value = Column> {
     let text = "[ -~\u{e9}\n]{1,8}";
     let numeric =
         (-1e9..0.0f64, 1e-3..1e9f64, prop::option::of(0.0..=1.0f64)).prop_map(|(low, high, share)| {
-            let missing = share.map(|share| (low + share * (high - low)).clamp(low, high));
+            let missing = share.map_or(Missing::Indicator, |share| {
+                Missing::Value((low + share * (high - low)).clamp(low, high))
+            });
             Kind::Numeric { scale: Scale::Bounds { low, high }, missing }
         });
-    let moments = (-1e9..1e9f64, 1e-9..1e9f64)
-        .prop_map(|(mean, sd)| Kind::Numeric { scale: Scale::Moments { mean, sd }, missing: None });
+    let moments = (-1e9..1e9f64, 1e-9..1e9f64).prop_map(|(mean, sd)| Kind::Numeric {
+        scale: Scale::Moments { mean, sd },
+        missing: Missing::Unstated,
+    });
     let categorical =
         (prop::collection::btree_set(text, 2..5), prop::option::of(text), prop::option::of(text)).prop_map(
             |(levels, unknown, missing)| Kind::Categorical {
@@ -219,7 +286,8 @@ fn any_column() -> impl Strategy<Value = Column> {
         );
     let words = prop::collection::btree_set("[a-z]{1,5}", 1..5)
         .prop_map(|words| Kind::Text { vocabulary: words.into_iter().collect(), missing: None });
-    let boolean = prop::option::of(any::<bool>()).prop_map(|missing| Kind::Boolean { missing });
+    let boolean = prop::option::of(any::<bool>())
+        .prop_map(|missing| Kind::Boolean { missing: missing.map_or(Missing::Unstated, Missing::Value) });
     (text, prop_oneof![numeric, moments, categorical, words, boolean], prop::option::of(text)).prop_map(
         |(name, kind, unit)| {
             let column = Column::new(name, kind).expect("facts that make sense");

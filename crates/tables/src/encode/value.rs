@@ -1,0 +1,136 @@
+//! What one text means: a number, a truth value.
+
+/// A value as its column's kind reads it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Value<T> {
+    /// There is none.
+    Missing,
+    /// There is one, and it is not of the column's kind.
+    Malformed,
+    Known(T),
+}
+
+impl<T> Value<T> {
+    pub(crate) fn known(self) -> Option<T> {
+        match self {
+            Self::Known(value) => Some(value),
+            Self::Missing | Self::Malformed => None,
+        }
+    }
+}
+
+/// A finite number. Spaces around it do not matter; NaN and infinities are missing.
+pub(crate) fn number(text: Option<&[u8]>) -> Value<f64> {
+    match text.map(<[u8]>::trim_ascii) {
+        None | Some(b"") => Value::Missing,
+        Some(text) => match parse(text) {
+            Some(number) if number.is_finite() => Value::Known(number),
+            Some(_) => Value::Missing,
+            None => Value::Malformed,
+        },
+    }
+}
+
+/// True or false, yes or no, 1 or 0, in upper or lower case.
+pub(crate) fn truth(text: Option<&[u8]>) -> Value<bool> {
+    let text = match text.map(<[u8]>::trim_ascii) {
+        None | Some(b"") => return Value::Missing,
+        Some(text) => text,
+    };
+    let is = |word: &&str| text.eq_ignore_ascii_case(word.as_bytes());
+    if ["true", "t", "yes", "y", "1"].iter().any(is) {
+        Value::Known(true)
+    } else if ["false", "f", "no", "n", "0"].iter().any(is) {
+        Value::Known(false)
+    } else {
+        // A missing value among integers makes 1.0 of 1 in other programs.
+        match parse(text) {
+            Some(1.0) => Value::Known(true),
+            Some(0.0) => Value::Known(false),
+            Some(number) if !number.is_finite() => Value::Missing,
+            _ => Value::Malformed,
+        }
+    }
+}
+
+/// `true` or `false` as a word.
+pub(super) fn truth_word(text: &[u8]) -> Option<bool> {
+    let text = text.trim_ascii();
+    if text.eq_ignore_ascii_case(b"true") {
+        Some(true)
+    } else if text.eq_ignore_ascii_case(b"false") {
+        Some(false)
+    } else {
+        None
+    }
+}
+
+/// Powers of ten that are exact.
+const POWERS: [f64; 23] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18,
+    1e19, 1e20, 1e21, 1e22,
+];
+
+/// A number, as the standard library reads it.
+fn parse(text: &[u8]) -> Option<f64> {
+    short_decimal(text).or_else(|| std::str::from_utf8(text).ok()?.parse().ok())
+}
+
+/// A number without exponent whose digits are an integer below $2^{53}$. It and the power of ten are exact, so their quotient
+/// is the nearest number (Clinger 1990, "How to read floating point numbers accurately").
+fn short_decimal(text: &[u8]) -> Option<f64> {
+    let (negative, unsigned) = match text {
+        [b'-', rest @ ..] => (true, rest),
+        rest => (false, rest),
+    };
+    let (mut digits, mut count, mut point) = (0u64, 0, None);
+    for &byte in unsigned {
+        match byte {
+            b'0'..=b'9' if count < 19 => (digits, count) = (10 * digits + u64::from(byte - b'0'), count + 1),
+            b'.' if point.is_none() => point = Some(count),
+            _ => return None,
+        }
+    }
+    if count == 0 || digits >= 1 << 53 {
+        return None;
+    }
+    let number = digits as f64 / POWERS[count - point.unwrap_or(count)];
+    Some(if negative { -number } else { number })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn numbers_and_truth_values_are_read_from_texts() {
+        let number = |text: &str| number(Some(text.as_bytes()));
+        assert_eq!(number(" 1.50 "), Value::Known(1.5));
+        assert_eq!(number("-0.001e3"), Value::Known(-1.0));
+        assert_eq!(number("9007199254740993"), Value::Known(9_007_199_254_740_992.0));
+        for missing in ["", "  ", "NaN", "nan", "inf", "-Infinity", "1e999"] {
+            assert_eq!(number(missing), Value::Missing, "{missing}");
+        }
+        for malformed in ["1,5", "1.2.3", "-", ".", "one", "1 2", "0x10", "\u{661}"] {
+            assert_eq!(number(malformed), Value::Malformed, "{malformed}");
+        }
+        let truth = |text: &str| truth(Some(text.as_bytes()));
+        assert_eq!((truth(" Yes"), truth("1.0")), (Value::Known(true), Value::Known(true)));
+        assert_eq!((truth("F"), truth("0.00")), (Value::Known(false), Value::Known(false)));
+        assert_eq!((truth("2"), truth("nan"), truth("")), (Value::Malformed, Value::Missing, Value::Missing));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        /// The short way gives the same bits as the standard library, wherever it gives anything.
+        #[test]
+        fn short_decimals_are_exact(text in "[-+]?[0-9]{0,20}[.]?[0-9]{0,24}") {
+            if let Some(number) = short_decimal(text.as_bytes()) {
+                prop_assert_eq!(number.to_bits(), text.parse::<f64>().expect("a number").to_bits());
+            }
+        }
+    }
+}
