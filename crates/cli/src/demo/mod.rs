@@ -86,6 +86,7 @@ fn fitted(folder: &Path, name: &str, epsilon: Option<f64>) -> Result<Opened, Fai
         posterior: None,
         bounds_share: bounds::SHARE,
         resume: false,
+        force: true,
         json: false,
         quiet: true,
     };
