@@ -83,7 +83,7 @@ fn fit(folder: &Path, model: &str) -> (f64, f64) {
     let start = Instant::now();
     let child = Command::new(env!("CARGO_BIN_EXE_reticent"))
         .args(["fit", model, "--data", &path("t.parquet"), "--schema", &path(&format!("{model}.toml"))])
-        .args(["--epsilon", "1", "--delta", "1e-9", "--quiet", "--out", &path("m.reticent")])
+        .args(["--epsilon", "1", "--delta", "1e-9", "--quiet", "--force", "--out", &path("m.reticent")])
         .stdin(Stdio::null())
         .spawn()
         .expect("it runs");

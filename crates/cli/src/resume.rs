@@ -193,17 +193,18 @@ pub(crate) fn unfinished(args: &Args, watched: &Watched, failure: Failure) -> Fa
         let message = "stopped; no model was written, and nothing was charged";
         return if stopped { Failure::failed(message, Some("start anew".to_owned())) } else { failure };
     }
-    let (fate, shown) = watched.abandon();
-    let Failure { mut message, hint, code } = failure;
+    let (fate, fault) = watched.abandon();
+    let Failure { mut message, mut hint, code } = failure;
     if stopped {
-        message = "stopped; no model was written".to_owned();
-    } else if !shown {
-        // It may depend on releases that will be made again.
-        message = "the run could not be finished, and its journal could not be written to its end".to_owned();
+        (message, hint) = ("stopped; no model was written".to_owned(), None);
+    } else if let Some(fault) = fault {
+        // The failure itself may depend on releases that will be made again. Why they were not kept does not.
+        let (why, todo) = fault.split_once("\nhint: ").unwrap_or((&fault, "check the disk"));
+        (message, hint) = (format!("the run could not be finished: {why}"), Some(todo.to_owned()));
     }
     let journal = journal::beside(&args.out);
     let journal = journal.display();
-    let cause = hint.filter(|_| !stopped && shown).map_or_else(String::new, |hint| format!("{hint}; "));
+    let cause = hint.map_or_else(String::new, |hint| format!("{hint}; "));
     let (kept, todo) = match (fate, &args.ledger) {
         (Fate::Void, _) => {
             let hint = if cause.is_empty() { "start anew; ".to_owned() } else { cause };

@@ -1,6 +1,5 @@
 //! A run that somebody watches, may stop with Ctrl-C between two releases, and can go on with after a crash.
 
-use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -39,6 +38,8 @@ struct State {
     /// Releases are written when all are made: a shuffled pass cannot go on in its middle, since its order is forgotten.
     held: bool,
     earlier: Vec<Entry>,
+    /// Why releases cannot be written down any more.
+    fault: Option<String>,
     /// What is to be settled when the model is on the disk.
     outcome: Option<(Ticket, Option<Cost>, Receipt)>,
 }
@@ -132,6 +133,7 @@ impl Watched {
             started: false,
             held: false,
             earlier: Vec::new(),
+            fault: None,
             outcome: None,
         })))
     }
@@ -169,30 +171,36 @@ impl Watched {
     }
 
     /// Ends a run that has failed or was stopped. What was released is written down, so that the failure may be shown; if that
-    /// fails too, or must not be, the second value is false.
-    pub(crate) fn abandon(&self) -> (Fate, bool) {
+    /// fails too, or must not be, the second value is why.
+    pub(crate) fn abandon(&self) -> (Fate, Option<String>) {
         let mut state = self.state();
         let back = match &mut state.charged {
             Charged::Nobody(_) => Ok(true),
             Charged::DataSet(run) => run.give_back(),
         };
-        let any = state.started || state.replay.is_some();
+        let any = state.started || state.replay.as_ref().is_some_and(|replay| replay.peek().is_some());
         match back {
             Ok(true) if !any => {
                 if let Some(journal) = state.journal.take() {
                     // If it is left, the next run finds that nothing is in it.
                     let _ = journal.remove();
                 }
-                (Fate::Void, true)
+                (Fate::Void, None)
             }
             Err(_) if !any => {
                 let id = match &state.charged {
                     Charged::Nobody(_) => None,
                     Charged::DataSet(run) => run.id(),
                 };
-                (Fate::Reserved(id), true)
+                (Fate::Reserved(id), None)
             }
-            _ => (Fate::Resumable, !state.held && state.sync().is_ok()),
+            _ if state.held => {
+                (Fate::Resumable, Some("not all releases of a shuffled pass were made".to_owned()))
+            }
+            _ => {
+                let synced = state.sync();
+                (Fate::Resumable, synced.err().map(|_| state.fault.clone().unwrap_or_default()))
+            }
         }
     }
 }
@@ -200,17 +208,21 @@ impl Watched {
 impl State {
     /// On the disk, and then in the ledger.
     fn sync(&mut self) -> Result<(), LedgerError> {
-        let Some(journal) = &mut self.journal else { return Ok(()) };
-        journal.sync().map_err(|error| unwritable(journal, &error))?;
-        if let Charged::DataSet(run) = &mut self.charged {
-            run.advance(&journal.digest()).map_err(|error| refused(&error.to_string()))?;
+        if let Some(fault) = &self.fault {
+            return Err(refused(fault));
         }
-        Ok(())
+        let Some(journal) = &mut self.journal else { return Ok(()) };
+        let mut synced = journal
+            .sync()
+            .map_err(|error| format!("the journal {} cannot be written: {error}", journal.path().display()));
+        if let (Ok(()), Charged::DataSet(run)) = (&synced, &mut self.charged) {
+            synced = run.advance(&journal.digest()).map_err(|error| error.to_string());
+        }
+        synced.map_err(|fault| {
+            self.fault = Some(fault.clone());
+            LedgerError::Refused(fault)
+        })
     }
-}
-
-fn unwritable(journal: &Journal, error: &io::Error) -> LedgerError {
-    refused(&format!("the journal {} cannot be written: {error}", journal.path().display()))
 }
 
 /// Whether releases of the plan can go on at any point: not in the middle of a shuffled pass.

@@ -87,6 +87,7 @@ fn fitted(folder: &Path, name: &str, epsilon: Option<f64>) -> Result<Opened, Fai
         assume_public_moments: false,
         posterior: None,
         resume: false,
+        force: true,
         json: false,
         quiet: true,
     };
