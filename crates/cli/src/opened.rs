@@ -1,6 +1,6 @@
 //! A model file, ready to predict.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use reticent_models::{Bounded, Fitted, Model, Predicted, QUANTILES, Saved, Score, Scorer, model};
 use reticent_tables::{Array, Column, Encoder, Header, Kind, ModelFile, Scale, Schema, Source, Units};
@@ -16,6 +16,8 @@ const STATE: &str = "state";
 
 /// A fitted model with what its file holds.
 pub(crate) struct Opened {
+    /// Where it was read from.
+    path: Option<PathBuf>,
     /// As it is in the file, for programs. What is shown to people comes from the fields below.
     pub(crate) header: Header,
     pub(crate) receipt: Receipt,
@@ -33,11 +35,8 @@ impl Opened {
 
     /// The model of a file that was read from this path.
     pub(crate) fn of(file: ModelFile, path: &Path) -> Result<Self, Failure> {
-        let in_file = |failure: Failure| Failure {
-            message: format!("{}: {}", path.display(), failure.message),
-            ..failure
-        };
-        Self::new(file).map_err(in_file)
+        let opened = Self::new(file).map_err(|failure| in_file(Some(path), failure))?;
+        Ok(Self { path: Some(path.to_owned()), ..opened })
     }
 
     /// The model of a file, which may be anything with a right checksum.
@@ -62,7 +61,7 @@ impl Opened {
         if header.bounds["inputs"] != json!(inputs) || !predicts(fitted.as_ref(), inputs) {
             return Err(unusable());
         }
-        Ok(Self { header, receipt, card, about: model.about(), schema, fitted })
+        Ok(Self { path: None, header, receipt, card, about: model.about(), schema, fitted })
     }
 
     /// What the file of a fitted model holds.
@@ -103,7 +102,7 @@ impl Opened {
 
     /// What is made of the model, unless its parts do not fit together.
     pub(crate) fn guarded<T>(&self, work: impl FnOnce(&Self) -> T) -> Result<T, Failure> {
-        guarded(|| work(self)).ok_or_else(unusable)
+        guarded(|| work(self)).ok_or_else(|| in_file(self.path.as_deref(), unusable()))
     }
 
     /// Compares predictions with the targets of a data set.
@@ -117,6 +116,14 @@ pub(crate) fn within_bounds(fitted: Box<dyn Fitted>, schema: &Schema) -> Box<dyn
     let bounded =
         |column: &Column| matches!(column.kind(), Kind::Numeric { scale: Scale::Bounds { .. }, .. });
     if schema.target().is_some_and(bounded) { Box::new(Bounded(fitted)) } else { fitted }
+}
+
+/// A failure with the file that it is about.
+fn in_file(path: Option<&Path>, failure: Failure) -> Failure {
+    match path {
+        Some(path) => Failure { message: format!("{}: {}", path.display(), failure.message), ..failure },
+        None => failure,
+    }
 }
 
 fn unusable() -> Failure {

@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context, escape_formatter};
 use reticent_models::Score;
 use reticent_tables::ModelFile;
@@ -61,7 +62,7 @@ pub(crate) fn page(opened: &Opened, scores: Option<&Score>) -> Result<String, Fa
     let page = opened.guarded(|opened| page::Page::new(opened, scores))?;
     let machine = machine_readable(opened).to_string();
     let values = context! {
-        page => Value::from_serialize(&page),
+        page => Serde(&page),
         policy => policy(),
         style => Value::from_safe_string(STYLE.to_owned()),
         machine => Value::from_safe_string(visible::json_in_html(&machine).into_owned()),

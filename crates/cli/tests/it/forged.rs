@@ -81,7 +81,7 @@ pub(crate) fn model(case: &Case) -> ModelFile {
 /// The model with another value in one place of its header; nothing if the schema itself does not allow it.
 pub(crate) fn forge(model: &ModelFile, place: &str, value: Value) -> Option<ModelFile> {
     let mut header = serde_json::to_value(&model.header).unwrap();
-    *header.pointer_mut(place).unwrap_or_else(|| panic!("{place} is not in a model file: {header}")) = value;
+    *header.pointer_mut(place).unwrap_or_else(|| panic!("{place} is not in a model file")) = value;
     let header: Header = serde_json::from_value(header).ok()?;
     let forged = ModelFile { header, arrays: model.arrays.clone() };
     // Its checksum is right.
@@ -176,8 +176,8 @@ fn a_text_in_place_of_a_number_is_refused() {
     let forged = case.path("forged.reticent");
     for place in NUMBERS {
         let Some(file) = forge(&model, place, json!("<script>alert(1)</script>\u{1b}[2J")) else { continue };
-        for failure in
-            [reticent_cli::show_model(file.clone()), reticent_cli::report_model(file.clone())].map(Result::unwrap_err)
+        for failure in [reticent_cli::show_model(file.clone()), reticent_cli::report_model(file.clone())]
+            .map(Result::unwrap_err)
         {
             assert!(is_plain(&failure.to_string()), "{place}");
         }
@@ -206,7 +206,7 @@ fn forged_numbers_are_no_panic() {
         let model = ModelFile::read(case.path("model.reticent")).unwrap();
         for forged in forgeries(&model) {
             let shown = reticent_cli::show_model(forged.clone());
-            assert!(shown.as_ref().map_or(true, |text| is_plain(text)), "{name}");
+            assert!(shown.as_ref().ok().is_none_or(|text| is_plain(text)), "{name}");
             assert_eq!(shown.is_ok(), reticent_cli::report_model(forged).is_ok(), "{name}");
         }
     }
@@ -214,8 +214,7 @@ fn forged_numbers_are_no_panic() {
 
 /// Each array with other values and lengths, and each number of the state changed.
 fn forgeries(model: &ModelFile) -> Vec<ModelFile> {
-    const VALUES: [f64; 8] =
-        [0.0, -1.0, 1e-308, -1e308, 1e308, f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
+    const VALUES: [f64; 8] = [0.0, -1.0, 1e-308, -1e308, 1e308, f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
     let mut all = Vec::new();
     for (name, array) in model.arrays.iter().take(30) {
         let length = array.values().len();

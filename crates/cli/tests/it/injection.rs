@@ -183,7 +183,8 @@ fn pages(model: &ModelFile, places: &[&str], texts: &[String]) -> (Vec<Attempt>,
     let (mut attempts, mut refused) = (Vec::new(), 0);
     for place in places {
         for text in texts {
-            let page = forge(model, place, json!(text)).and_then(|file| reticent_cli::report_model(file).ok());
+            let page =
+                forge(model, place, json!(text)).and_then(|file| reticent_cli::report_model(file).ok());
             match page {
                 Some(page) => attempts.push(Attempt { what: format!("{place}: {text}"), page }),
                 None => refused += 1,
@@ -215,7 +216,8 @@ fn no_script_of_a_forged_model_runs() {
         by_place.entry(attempt.what.split(':').next().unwrap_or_default()).or_insert(attempt);
     }
     for attempt in by_place.into_values() {
-        attempts.push(Attempt { what: format!("with the policy, {}", attempt.what), page: attempt.page.clone() });
+        attempts
+            .push(Attempt { what: format!("with the policy, {}", attempt.what), page: attempt.page.clone() });
     }
     for Attempt { what, page } in pages_of_texts {
         attempts.push(Attempt { what, page: without_policy(&page) });
