@@ -173,14 +173,14 @@ impl Planned {
         Ok(Self { mechanism, receipt, common, rows, privacy })
     }
 
-    /// The parameter mu of the first two releases, if all noise is Gaussian and all records take part.
+    /// The parameter mu of the first release, if all noise is Gaussian and all records take part.
     fn first_mu(&self) -> Result<Option<f64>, Failure> {
         if whole_mu(&self.receipt).is_none() {
             return Ok(None);
         }
-        let first = self.mechanism.rehearse(&self.rows, 2, 1)?;
-        let squares = first.iter().take(2).map(|heard| squared_mu(&self.receipt, &heard.what, heard.earlier));
-        Ok(squares.sum::<Option<f64>>().map(f64::sqrt))
+        let first = self.mechanism.rehearse(&self.rows, 1, 1)?;
+        let square = first.first().and_then(|heard| squared_mu(&self.receipt, &heard.what, heard.earlier));
+        Ok(square.map(f64::sqrt))
     }
 }
 
