@@ -100,7 +100,10 @@ impl<'a> Fit<'a> {
                 numbers.extend(values.take(NUMBERS));
             }
             names.push(name);
-            fs::remove_file(entry.path())?;
+            match entry.file_type()?.is_dir() {
+                true => fs::remove_dir_all(entry.path())?,
+                false => fs::remove_file(entry.path())?,
+            }
         }
         names.sort();
         seen.extend([code(&names.join("\n")), size as f64]);

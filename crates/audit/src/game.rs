@@ -27,18 +27,27 @@ const FIRST: usize = 4;
 pub struct Effort {
     /// Games that are counted where one is cheap, on both data sets together.
     pub cheap: usize,
-    /// Games that are counted at least.
-    pub least: usize,
     /// A game is cheap if it takes less than this, in seconds.
     pub cheap_below: f64,
+    /// Seconds for games that are not cheap.
+    pub seconds: f64,
+    /// Games that are counted at least.
+    pub least: usize,
 }
 
 impl Effort {
+    /// So many games, whatever one takes.
+    #[must_use]
+    pub fn games_in_any_case(games: usize) -> Self {
+        Self { cheap: games, cheap_below: f64::INFINITY, seconds: 0.0, least: games }
+    }
+
     /// Games to count on each data set, and games to choose the event on. They depend on time alone, not on what games show.
     #[must_use]
     pub fn games(&self, seconds: f64) -> (usize, usize) {
-        let share = (self.cheap_below / seconds.max(1e-9)).min(1.0);
-        let counted = ((self.cheap as f64 * share) as usize).max(self.least).div_ceil(2);
+        let others =
+            ((self.seconds / seconds.max(1e-9)) as usize).clamp(self.least, self.cheap.max(self.least));
+        let counted = if seconds < self.cheap_below { self.cheap } else { others }.div_ceil(2);
         (counted, (counted / 4).clamp(30, 1000))
     }
 }
@@ -173,14 +182,14 @@ impl Planned {
         Ok(Self { mechanism, receipt, common, rows, privacy })
     }
 
-    /// The parameter mu of the first two releases, if all noise is Gaussian and all records take part.
+    /// The parameter mu of the first release, if all noise is Gaussian and all records take part.
     fn first_mu(&self) -> Result<Option<f64>, Failure> {
         if whole_mu(&self.receipt).is_none() {
             return Ok(None);
         }
-        let first = self.mechanism.rehearse(&self.rows, 2, 1)?;
-        let squares = first.iter().take(2).map(|heard| squared_mu(&self.receipt, &heard.what, heard.earlier));
-        Ok(squares.sum::<Option<f64>>().map(f64::sqrt))
+        let first = self.mechanism.rehearse(&self.rows, 1, 1)?;
+        let square = first.first().and_then(|heard| squared_mu(&self.receipt, &heard.what, heard.earlier));
+        Ok(square.map(f64::sqrt))
     }
 }
 
@@ -285,10 +294,10 @@ mod tests {
 
     #[test]
     fn games_depend_on_their_cost() {
-        let effort = Effort { cheap: 2000, least: 200, cheap_below: 0.01 };
-        assert_eq!(effort.games(0.001), (1000, 250));
+        let effort = Effort { cheap: 2000, cheap_below: 0.01, seconds: 10.0, least: 200 };
         assert_eq!(effort.games(0.0099), (1000, 250));
-        assert_eq!(effort.games(0.02), (500, 125));
+        assert_eq!(effort.games(0.01), (500, 125));
         assert_eq!(effort.games(1.0), (100, 30));
+        assert_eq!(Effort::games_in_any_case(300).games(5.0), (150, 37));
     }
 }

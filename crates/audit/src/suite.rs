@@ -63,13 +63,14 @@ impl Suite {
     /// For the table in the documentation.
     #[must_use]
     pub fn full() -> Self {
+        let effort = |cheap, cheap_below, seconds, least| Effort { cheap, cheap_below, seconds, least };
         Self {
-            whole: Effort { cheap: 2000, least: 120, cheap_below: 0.01 },
-            releases: Effort { cheap: 20_000, least: 1000, cheap_below: 0.002 },
-            special: Effort { cheap: 2000, least: 200, cheap_below: 0.002 },
-            command: Effort { cheap: 2000, least: 300, cheap_below: 0.01 },
-            odd: Effort { cheap: 240, least: 240, cheap_below: 0.01 },
-            canaries: Effort { cheap: 100, least: 20, cheap_below: 0.02 },
+            whole: effort(2000, 0.01, 8.0, 100),
+            releases: effort(20_000, 0.002, 8.0, 400),
+            special: effort(1000, 0.001, 2.0, 100),
+            command: effort(2000, 0.01, 5.0, 240),
+            odd: Effort::games_in_any_case(240),
+            canaries: effort(100, 0.02, 2.0, 20),
             costly: true,
         }
     }
@@ -77,13 +78,14 @@ impl Suite {
     /// For every run of the tests.
     #[must_use]
     pub fn short() -> Self {
+        let effort = |cheap, cheap_below, seconds, least| Effort { cheap, cheap_below, seconds, least };
         Self {
-            whole: Effort { cheap: 300, least: 100, cheap_below: 0.005 },
-            releases: Effort { cheap: 600, least: 60, cheap_below: 0.005 },
-            special: Effort { cheap: 200, least: 50, cheap_below: 0.005 },
-            command: Effort { cheap: 160, least: 160, cheap_below: 0.01 },
-            odd: Effort { cheap: 160, least: 160, cheap_below: 0.01 },
-            canaries: Effort { cheap: 20, least: 10, cheap_below: 0.02 },
+            whole: effort(300, 0.005, 1.0, 100),
+            releases: effort(600, 0.005, 1.0, 60),
+            special: effort(200, 0.005, 1.0, 50),
+            command: Effort::games_in_any_case(160),
+            odd: Effort::games_in_any_case(160),
+            canaries: effort(20, 0.02, 0.4, 10),
             costly: false,
         }
     }
@@ -184,47 +186,72 @@ impl Suite {
         Ok(vec![row().map_err(|failure| failure.at(&format!("{}, {adjacency}, canaries", case.name)))?])
     }
 
-    /// All games, one after the other; `each` sees a result as soon as it is there.
+    /// All games; `each` sees a result as soon as it is there. Those through the library and those through the command line are played side by side.
     ///
     /// # Errors
     /// [`Failure`] if a game cannot be played.
-    pub fn play(&self, program: &Path, mut each: impl FnMut(&Row)) -> Result<Vec<Section>, Failure> {
-        let both = |cases: Vec<Case>| {
-            let both =
-                |case: Case| case.adjacencies().iter().map(move |adjacency| (case.clone(), *adjacency));
-            cases.into_iter().flat_map(both)
+    pub fn play(&self, program: &Path, each: impl Fn(&Row) + Sync) -> Result<Vec<Section>, Failure> {
+        let each = &each;
+        let sections = std::thread::scope(|scope| {
+            let command = scope.spawn(move || self.play_command(program, each));
+            let library = self.play_library(each);
+            (library, command.join())
+        });
+        let (library, Ok(command)) = sections else {
+            return Err(Failure::new("the games through the command line ended early"));
         };
-        let few = || vec![case("dirichlet"), case("linear")];
-        let mut sections = TITLES.map(|(title, about)| Section { title, about, rows: Vec::new() });
-        let mut add = |section: usize, rows: Vec<Row>| {
-            rows.iter().for_each(&mut each);
-            sections[section].rows.extend(rows);
-        };
-        for (case, adjacency) in both(cases()) {
-            add(0, self.first_releases(&case, adjacency)?);
-        }
-        for (case, adjacency) in both(cases()) {
-            add(1, self.special_data(&case, adjacency)?);
-        }
-        for (case, adjacency) in both(cases()) {
-            add(2, self.whole_fits(&case, adjacency)?);
-        }
-        for (case, adjacency) in both(canary_cases()) {
-            add(3, self.many_canaries(&case, adjacency)?);
-        }
-        for (case, adjacency) in both(cases()) {
-            add(4, vec![self.by_command(program, &case, Data::Ordinary, adjacency)?]);
-        }
-        for (case, adjacency) in both(few()) {
-            for &data in Data::special(adjacency) {
-                add(4, vec![self.by_command(program, &case, data, adjacency)?]);
-            }
-        }
-        for (case, adjacency) in both(few()) {
-            add(5, self.odd_files(program, &case, adjacency)?);
-        }
-        Ok(sections.into())
+        let rows = library?.into_iter().chain(command?);
+        Ok(TITLES.iter().zip(rows).map(|(&(title, about), rows)| Section { title, about, rows }).collect())
     }
+
+    /// The first four sections.
+    fn play_library(&self, each: &impl Fn(&Row)) -> Result<Vec<Vec<Row>>, Failure> {
+        type Play = fn(&Suite, &Case, Adjacency) -> Result<Vec<Row>, Failure>;
+        let games: [(Play, Vec<Case>); 4] = [
+            (Self::first_releases, cases()),
+            (Self::special_data, cases()),
+            (Self::whole_fits, cases()),
+            (Self::many_canaries, canary_cases()),
+        ];
+        let mut sections = Vec::new();
+        for (play, cases) in games {
+            let mut rows = Vec::new();
+            for (case, adjacency) in both(cases) {
+                let some = play(self, &case, adjacency)?;
+                some.iter().for_each(each);
+                rows.extend(some);
+            }
+            sections.push(rows);
+        }
+        Ok(sections)
+    }
+
+    /// The last two sections.
+    fn play_command(&self, program: &Path, each: &impl Fn(&Row)) -> Result<Vec<Vec<Row>>, Failure> {
+        let few = || vec![case("dirichlet"), case("linear")];
+        let (mut rows, mut odd) = (Vec::new(), Vec::new());
+        let ordinary = both(cases()).map(|(case, adjacency)| (case, adjacency, Data::Ordinary));
+        let special = both(few()).flat_map(|(case, adjacency)| {
+            Data::special(adjacency).iter().map(move |data| (case.clone(), adjacency, *data))
+        });
+        for (case, adjacency, data) in ordinary.chain(special) {
+            let row = self.by_command(program, &case, data, adjacency)?;
+            each(&row);
+            rows.push(row);
+        }
+        for (case, adjacency) in both(few()) {
+            let some = self.odd_files(program, &case, adjacency)?;
+            some.iter().for_each(each);
+            odd.extend(some);
+        }
+        Ok(vec![rows, odd])
+    }
+}
+
+/// Cases with each of their adjacencies.
+fn both(cases: Vec<Case>) -> impl Iterator<Item = (Case, Adjacency)> {
+    let both = |case: Case| case.adjacencies().iter().map(move |adjacency| (case.clone(), *adjacency));
+    cases.into_iter().flat_map(both)
 }
 
 /// What the sections of the table are.

@@ -34,7 +34,8 @@ fn fits_by_the_command_line_hold_their_claims() {
 /// One odd line in the middle of a file: no error, no other number of records, nothing that gives it away.
 #[test]
 fn odd_files_give_no_record_away() {
-    let rows = ADJACENCIES.map(|adjacency| Suite::short().odd_files(program(), &case("dirichlet"), adjacency).unwrap());
+    let rows = ADJACENCIES
+        .map(|adjacency| Suite::short().odd_files(program(), &case("dirichlet"), adjacency).unwrap());
     hold(&rows.concat());
 }
 
