@@ -28,7 +28,7 @@ pub(crate) fn run() -> Outcome {
 fn packages(rules: &Rules, manifest: &str) -> Result<Vec<Package>, String> {
     let mut metadata = command(
         "cargo",
-        &["metadata", "--format-version", "1", "--locked", "--all-features", "--manifest-path", manifest],
+        &["metadata", "--format-version", "1", "--all-features", "--manifest-path", manifest],
     );
     rules.list("graph", "targets").iter().filter_map(Setting::as_str).for_each(|target| {
         metadata.args(["--filter-platform", target]);

@@ -80,7 +80,7 @@ fn build(folder: &Path) -> Result<PathBuf, String> {
     let host = version.lines().find_map(|line| line.strip_prefix("host: ")).ok_or("rustc states no host")?;
     // With a target named, the flags are not those of build scripts and macros too, which no fuzzer is linked to.
     let mut command = Command::new("cargo");
-    command.args(["build", "--release", "--locked", "--target", host]).current_dir(folder);
+    command.args(["build", "--release", "--target", host]).current_dir(folder);
     command.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", COVERAGE);
     crate::run(&mut command)?;
     Ok(folder.join("target").join(host).join("release"))
