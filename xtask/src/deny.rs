@@ -28,7 +28,7 @@ pub(crate) fn run() -> Outcome {
 fn packages(rules: &Rules, manifest: &str) -> Result<Vec<Package>, String> {
     let mut metadata = command(
         "cargo",
-        &["metadata", "--format-version", "1", "--locked", "--all-features", "--manifest-path", manifest],
+        &["metadata", "--format-version", "1", "--all-features", "--manifest-path", manifest],
     );
     rules.list("graph", "targets").iter().filter_map(Setting::as_str).for_each(|target| {
         metadata.args(["--filter-platform", target]);
@@ -85,9 +85,7 @@ impl Rules {
 
     /// Whether one of the entries of a list is about this package.
     fn names(&self, section: &str, list: &str, package: &Package) -> bool {
-        self.list(section, list)
-            .iter()
-            .any(|entry| entry["crate"].as_str().is_some_and(|spec| package.is(spec)))
+        self.list(section, list).iter().any(|entry| is_about(entry, package))
     }
 
     fn faults(&self, packages: &[Package]) -> Vec<String> {
@@ -102,8 +100,9 @@ impl Rules {
                 faults.push(format!("{name} {version}: banned"));
             }
             let known = |source: &String| {
-                let registries = self.list("sources", "allow-registry").iter().filter_map(Setting::as_str);
-                registries.into_iter().any(|registry| *source == format!("registry+{registry}"))
+                let mut registries =
+                    self.list("sources", "allow-registry").iter().filter_map(Setting::as_str);
+                registries.any(|registry| *source == format!("registry+{registry}"))
             };
             if source.as_ref().is_some_and(|source| !known(source)) {
                 faults.push(format!("{name} {version}: not from a registry that is allowed"));
@@ -124,10 +123,15 @@ impl Rules {
 
     fn allows(&self, package: &Package, licence: &str) -> bool {
         let exceptions = self.list("licenses", "exceptions").iter();
-        let own = exceptions.filter(|entry| entry["crate"].as_str().is_some_and(|spec| package.is(spec)));
-        let own = own.filter_map(|entry| entry["allow"].as_array()).flatten();
+        let own = exceptions.filter(|entry| is_about(entry, package));
+        let own = own.filter_map(|entry| entry.get("allow")?.as_array()).flatten();
         self.list("licenses", "allow").iter().chain(own).any(|one| one.as_str() == Some(licence))
     }
+}
+
+/// Whether an entry of a list is about this package.
+fn is_about(entry: &Setting, package: &Package) -> bool {
+    entry.get("crate").and_then(Setting::as_str).is_some_and(|spec| package.is(spec))
 }
 
 /// Whether a licence expression (SPDX, or the older `MIT/Apache-2.0`) can be met with licences that are allowed.

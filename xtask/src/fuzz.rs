@@ -55,25 +55,12 @@ pub(crate) fn run(arguments: &[&str]) -> Outcome {
     }
     let programs = build(&folder)?;
     let corpora = folder.join("target/corpus");
-    let fuzzing = Fuzzing { folder, programs, corpora, asked };
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut found = Vec::new();
-    for together in targets.chunks(cores) {
-        let started: Result<Vec<Child>, String> =
-            together.iter().map(|target| fuzzing.start(target)).collect();
-        for (target, mut child) in together.iter().zip(started?) {
-            let status = child.wait().map_err(|error| format!("{target}: {error}"))?;
-            println!("{target:<12} {}", fuzzing.summary(target));
-            if !status.success() {
-                found.push(target.as_str());
-            }
-        }
-    }
-    if found.is_empty() {
-        return Ok(());
-    }
-    found.iter().for_each(|target| fuzzing.explain(target));
-    Err(format!("fuzzing found inputs that break: {}", found.join(", ")))
+    // Killed and finished fuzzers alike leave their files behind.
+    let scratch = Path::new("/dev/shm").join(format!("reticent-fuzz-{}", std::process::id()));
+    let _ = std::fs::create_dir(&scratch);
+    let outcome = Fuzzing { folder, programs, corpora, scratch: scratch.clone(), asked }.all(&targets);
+    let _ = std::fs::remove_dir_all(&scratch);
+    outcome
 }
 
 /// The names of all targets, in order.
@@ -93,7 +80,7 @@ fn build(folder: &Path) -> Result<PathBuf, String> {
     let host = version.lines().find_map(|line| line.strip_prefix("host: ")).ok_or("rustc states no host")?;
     // With a target named, the flags are not those of build scripts and macros too, which no fuzzer is linked to.
     let mut command = Command::new("cargo");
-    command.args(["build", "--release", "--locked", "--target", host]).current_dir(folder);
+    command.args(["build", "--release", "--target", host]).current_dir(folder);
     command.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", COVERAGE);
     crate::run(&mut command)?;
     Ok(folder.join("target").join(host).join("release"))
@@ -104,10 +91,32 @@ struct Fuzzing {
     programs: PathBuf,
     /// What was found to reach new code grows here, and is no part of the repository.
     corpora: PathBuf,
+    scratch: PathBuf,
     asked: Asked,
 }
 
 impl Fuzzing {
+    fn all(&self, targets: &[String]) -> Outcome {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let mut found = Vec::new();
+        for together in targets.chunks(cores) {
+            let started: Result<Vec<Child>, String> =
+                together.iter().map(|target| self.start(target)).collect();
+            for (target, mut child) in together.iter().zip(started?) {
+                let status = child.wait().map_err(|error| format!("{target}: {error}"))?;
+                println!("{target:<12} {}", self.summary(target));
+                if !status.success() {
+                    found.push(target.as_str());
+                }
+            }
+        }
+        if found.is_empty() {
+            return Ok(());
+        }
+        found.iter().for_each(|target| self.explain(target));
+        Err(format!("fuzzing found inputs that break: {}", found.join(", ")))
+    }
+
     fn log(&self, target: &str) -> PathBuf {
         self.corpora.join(format!("{target}.log"))
     }
@@ -122,7 +131,12 @@ impl Fuzzing {
         }
         let log = File::create(self.log(target)).map_err(wrong)?;
         let mut command = Command::new(self.programs.join(target));
-        command.env("RETICENT_SEEDS", &corpus).arg(corpus).arg(kept).args(LIMITS);
+        command
+            .env("RETICENT_SCRATCH", &self.scratch)
+            .env("RETICENT_SEEDS", &corpus)
+            .arg(corpus)
+            .arg(kept)
+            .args(LIMITS);
         command
             .arg(format!("-max_total_time={}", self.asked.seconds))
             .arg(format!("-seed={}", self.asked.seed));

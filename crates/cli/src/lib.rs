@@ -26,6 +26,7 @@ mod plan;
 mod predict;
 mod progress;
 mod report;
+#[cfg(feature = "reproduce")]
 mod reproduce;
 mod request;
 mod resume;
@@ -36,6 +37,7 @@ mod threads;
 mod visible;
 mod watched;
 
+use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::path::Path;
 use std::process::ExitCode;
@@ -78,6 +80,7 @@ enum Command {
     /// What a private fit would release, cost and achieve, before any record is read.
     Plan(plan::Args),
     /// Published experiments again, on simulated or public data.
+    #[cfg(feature = "reproduce")]
     Reproduce(reproduce::Args),
     /// A private table, fitted at several budgets, from schema to report.
     Demo(demo::Args),
@@ -127,7 +130,27 @@ pub fn main() -> ExitCode {
     let command = Cli::parse().command;
     // What is a file for another program goes there as it is; a terminal is shown it like any other text.
     let is_file = matches!(command, Command::Schema(_) | Command::Completions(_));
-    let result = match command {
+    match carry_out(command) {
+        Ok(text) if is_file && !std::io::stdout().is_terminal() => output::print_file(&text),
+        Ok(text) => output::print(&text),
+        Err(failure) => failure.report(),
+    }
+}
+
+/// Runs a command in this process, with these arguments after the program's name: what it prints.
+///
+/// # Errors
+/// [`Failure`] as the program reports it.
+pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result<String, Failure> {
+    let arguments = arguments.into_iter().map(Into::into);
+    let parsed = Cli::try_parse_from(std::iter::once(OsString::from("reticent")).chain(arguments));
+    let usage =
+        |error: clap::Error| Failure::usage(error.to_string(), "see --help for what each option means");
+    carry_out(parsed.map_err(usage)?.command)
+}
+
+fn carry_out(command: Command) -> Result<String, Failure> {
+    match command {
         Command::Schema(args) => schema::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Fit(args) => fit::run(&args),
@@ -139,14 +162,10 @@ pub fn main() -> ExitCode {
         Command::Calibrate(args) => calibrate::run(&args),
         Command::Ledger(args) => ledger::run(&args),
         Command::Plan(args) => plan::run(&args),
+        #[cfg(feature = "reproduce")]
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Completions(args) => manual::completions(&args),
         Command::Man(args) => manual::pages(&args),
-    };
-    match result {
-        Ok(text) if is_file && !std::io::stdout().is_terminal() => output::print_file(&text),
-        Ok(text) => output::print(&text),
-        Err(failure) => failure.report(),
     }
 }

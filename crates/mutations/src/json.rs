@@ -27,8 +27,8 @@ pub(crate) const TEXTS: [&str; 16] = [
 /// A few edits of values somewhere in it.
 pub(crate) fn mutate(value: &mut Value, dice: &mut Dice) {
     for _ in 0..=dice.below(3) {
-        let other = nth(value, dice.below(count(value))).clone();
-        let at = dice.below(count(value));
+        let (from, at) = (dice.below(count(value)), dice.below(count(value)));
+        let other = nth(value, from).clone();
         edit(nth(value, at), &other, dice);
     }
 }

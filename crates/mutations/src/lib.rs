@@ -17,6 +17,7 @@
 mod bytes;
 mod dice;
 mod json;
+mod limit;
 mod readers;
 mod scratch;
 mod secrets;

@@ -11,7 +11,11 @@ pub(crate) fn with_files_up_to<T>(bytes: u64, call: impl FnOnce() -> T) -> T {
     }
     let set = |limit: &libc::rlimit| {
         // SAFETY: as above.
-        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, limit) }, 0, "a limit can be lowered, and raised again");
+        assert_eq!(
+            unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, limit) },
+            0,
+            "a limit can be lowered, and raised again"
+        );
     };
     set(&libc::rlimit { rlim_cur: bytes, ..before });
     let result = call();

@@ -1,13 +1,14 @@
 //! Files for readers that want one.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use tempfile::TempDir;
 
-/// A folder that is gone with the thread, in memory where that can be had: tens of thousands of files go through it.
+/// A folder that is gone with the thread, where `RETICENT_SCRATCH` says, or in memory where that can be had: tens of thousands of
+/// files go through it.
 fn folder() -> TempDir {
-    let memory = Path::new("/dev/shm");
-    let folder = tempfile::Builder::new().prefix("mutations-").tempdir_in(memory);
+    let place = std::env::var_os("RETICENT_SCRATCH").map_or(PathBuf::from("/dev/shm"), PathBuf::from);
+    let folder = tempfile::Builder::new().prefix("mutations-").tempdir_in(place);
     folder.or_else(|_| tempfile::tempdir()).expect("room for a folder")
 }
 

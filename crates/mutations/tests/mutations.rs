@@ -1,14 +1,24 @@
 //! Mutated inputs over all readers: no panic, no hang, no value in a message, and memory that is bounded.
 
+#![allow(clippy::print_stderr, reason = "how many inputs were accepted is worth knowing")]
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use reticent_mutations::{Dice, READERS, Reader, reader};
 
 /// Inputs of each reader, as many as there is time for: 20,000 together.
-const INPUTS: [(&str, u64); 5] =
-    [("csv", 6000), ("parquet", 5000), ("schema", 4000), ("plan", 2000), ("ledger", 1000)];
+const INPUTS: [(&str, u64); 7] = [
+    ("csv", 6000),
+    ("parquet", 5000),
+    ("schema", 4000),
+    ("plan", 1000),
+    ("model_file", 2500),
+    ("ledger", 1000),
+    ("journal", 500),
+];
 
 /// What one input may occupy, at most 64 KiB long: the parts of a Parquet file are compressed, and a ledger has a cache.
 const MOST_MEMORY: usize = 1 << 28;
@@ -57,9 +67,12 @@ fn attacked(reader: &Reader, bytes: &[u8]) -> Result<bool, String> {
     if most <= MOST_MEMORY { Ok(accepted) } else { Err(format!("{most} bytes of memory")) }
 }
 
-/// One test, since memory is counted for the whole process.
+/// Memory is counted for the whole process, so one test runs at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
 #[test]
 fn twenty_thousand_mutated_inputs_are_refused_or_used() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     assert_eq!(INPUTS.map(|(name, _)| name).to_vec(), READERS.iter().map(Reader::name).collect::<Vec<_>>());
     let mut faults = Vec::new();
     for (name, inputs) in INPUTS {
@@ -77,7 +90,7 @@ fn twenty_thousand_mutated_inputs_are_refused_or_used() {
                     .push(format!("{name}, input {number}: {fault}: {:?}", String::from_utf8_lossy(&bytes))),
             }
         }
-        println!("{name}: {accepted} of {inputs} were accepted");
+        eprintln!("{name}: {accepted} of {inputs} were accepted");
         assert!(
             (inputs / 100..inputs * 99 / 100).contains(&accepted),
             "{name}: mutations are too harsh or too gentle"
@@ -89,6 +102,7 @@ fn twenty_thousand_mutated_inputs_are_refused_or_used() {
 /// What fuzzing has found, in `fuzz/corpus` at the root: mended, and tried again here.
 #[test]
 fn what_fuzzing_has_found_is_handled() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let corpora = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
     for corpus in std::fs::read_dir(corpora).expect("the corpora") {
         let corpus = corpus.expect("a folder").path();

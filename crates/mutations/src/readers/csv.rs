@@ -29,12 +29,8 @@ const TOKENS: [&[u8]; 22] = [
     b"number,number",
 ];
 
-pub(super) const READER: Reader = Reader {
-    name: "csv",
-    seeds,
-    mutate: |bytes, dice| mutate(bytes, dice),
-    read: |bytes| data::read(bytes, "t.csv"),
-};
+pub(super) const READER: Reader =
+    Reader { name: "csv", seeds, mutate, read: |bytes| data::read(bytes, "t.csv") };
 
 fn mutate(bytes: &mut Vec<u8>, dice: &mut Dice) {
     // Names that do not fit the schema are refused at once, so half of the mutations spare the header.

@@ -13,7 +13,8 @@ pub(super) const READER: Reader = Reader { name: "journal", seeds, mutate, read 
 const MAGIC: &[u8] = b"reticent journal 1\n";
 
 /// Of the records one has values that no message may contain.
-const DATA: &str = "age,member,note\n30,true,x\n40,false,x\n50,yes,x\n60,no,x\n987654.321,SECRETVALUE,SECRETVALUE\n";
+const DATA: &str =
+    "age,member,note\n30,true,x\n40,false,x\n50,yes,x\n60,no,x\n987654.321,SECRETVALUE,SECRETVALUE\n";
 const SCHEMA: &str = r#"
 target = { name = "age", kind = "numeric", bounds = [20, 70] }
 features = [{ name = "member", kind = "boolean" }]
@@ -29,8 +30,10 @@ fn command(model: &str) -> Vec<String> {
     let data = scratch::file("records.csv", DATA.repeat(8).as_bytes());
     let schema = scratch::file("schema.toml", schema.as_bytes());
     let path = |path: &Path| path.display().to_string();
-    let mut command = ["fit", model, "--epsilon", "1", "--delta", "1e-4", "--quiet"].map(str::to_owned).to_vec();
-    for (option, file) in [("--data", &data), ("--schema", &schema), ("--out", &scratch::path("t.reticent"))] {
+    let mut command =
+        ["fit", model, "--epsilon", "1", "--delta", "1e-4", "--quiet"].map(str::to_owned).to_vec();
+    for (option, file) in [("--data", &data), ("--schema", &schema), ("--out", &scratch::path("t.reticent"))]
+    {
         command.extend([option.to_owned(), path(file)]);
     }
     command
@@ -51,7 +54,10 @@ fn seeds() -> Vec<Vec<u8>> {
             let run = limit::with_files_up_to(longest, || reticent_cli::run(command(model)));
             std::fs::read(scratch::path("t.reticent.journal")).ok().filter(|_| run.is_err())
         };
-        (1..256).rev().find_map(|size| journal(256 * size)).expect("a limit between the journal and the model")
+        (1..256)
+            .rev()
+            .find_map(|size| journal(256 * size))
+            .expect("a limit between the journal and the model")
     };
     MODELS.iter().map(left).collect()
 }
@@ -79,7 +85,9 @@ impl Frames {
 
     /// With the digests of its contents, which anyone can compute.
     fn to_bytes(&self) -> Vec<u8> {
-        let hash = |parts: &[&[u8]]| parts.iter().fold(Sha256::new(), |hash, part| hash.chain_update(part)).finalize();
+        let hash = |parts: &[&[u8]]| {
+            parts.iter().fold(Sha256::new(), |hash, part| hash.chain_update(part)).finalize()
+        };
         let (mut bytes, mut digest) = (MAGIC.to_vec(), hash(&[MAGIC]));
         for content in &self.contents {
             let size = (content.len() as u32).to_le_bytes();
@@ -128,7 +136,10 @@ fn read(bytes: &[u8]) -> bool {
         }
         frames
     });
-    let model = frames.as_ref().and_then(Frames::header).and_then(|header| Some(header["of"]["plan"]["model"].as_str()?.to_owned()));
+    let model = frames
+        .as_ref()
+        .and_then(Frames::header)
+        .and_then(|header| Some(header["of"]["plan"]["model"].as_str()?.to_owned()));
     let mut command = command(model.as_deref().unwrap_or("linear"));
     command.push("--resume".to_owned());
     let mut goes_on = |journal: &[u8]| {

@@ -110,9 +110,12 @@ fn read(bytes: &[u8]) -> bool {
     let page = reticent_cli::report_model(model);
     assert_eq!(shown.is_ok(), page.is_ok(), "what can be shown can be reported");
     let (Ok(shown), Ok(page)) = (shown, page) else { return false };
-    let hidden = |c: char| (c.is_control() && c != '\n') || matches!(c, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let hidden = |c: char| {
+        (c.is_control() && c != '\n')
+            || matches!(c, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
     assert!(!shown.contains(hidden), "what is shown can be seen: {shown:?}");
-    for markup in ["<script>hostile", "<img src=x", "<!--", "' onmouseover='", "\u{1b}", "\u{202e}"] {
+    for markup in ["<script>hostile", "<img src=x", "<!--<script", "\u{1b}", "\u{202e}"] {
         assert!(!page.contains(markup), "{markup:?} is a part of the page");
     }
     assert!(page.matches("<script").count() <= 1, "the only script of a page is its data");

@@ -63,11 +63,11 @@ impl Subject {
     /// The first features that the model can be planned for; privately, if it can be.
     fn of(model: &'static dyn Model) -> Option<Self> {
         let targets = model.targets().iter();
-        let all = targets.flat_map(|target| FEATURES.iter().map(move |features| (*target, *features)));
-        all.into_iter().find_map(|(kind, (columns, features))| {
+        let mut all = targets.flat_map(|target| FEATURES.iter().map(move |features| (*target, *features)));
+        all.find_map(|(kind, (columns, features))| {
             let mut facts = Facts::new(columns.to_vec(), kind, RECORDS);
-            for setting in model.settings().iter().filter(|setting| setting.usual.is_none()) {
-                facts.settings.insert(setting.name.into(), if setting.whole { 2.0 } else { 0.2 });
+            for setting in model.settings().iter().filter(|setting| setting.default.is_none()) {
+                facts.settings.insert(setting.name.into(), if setting.integer { 2.0 } else { 0.2 });
             }
             let plan = planned(model, &facts)?.to_json();
             let plan = json!({ "model": model.name(), "inputs": facts.inputs(), "settings": facts.settings, "plan": plan });
