@@ -45,7 +45,7 @@ impl Ledger for Recorder {
     fn start(&mut self, _: &Ticket) -> Result<(), LedgerError> {
         Ok(())
     }
-    fn released(&mut self, what: &str, _: u64, values: &[f64]) {
+    fn released(&mut self, what: &str, _: u64, values: &[f64]) -> Result<(), LedgerError> {
         let enough = {
             let mut heard = self.heard.lock().expect("no other thread");
             let earlier = heard.iter().filter(|heard| heard.what == what).count() as u64;
@@ -56,6 +56,7 @@ impl Ledger for Recorder {
             // What follows is post-processing, or releases that are of no interest. Nothing is printed.
             resume_unwind(Box::new(Enough));
         }
+        Ok(())
     }
     fn settle(&mut self, _: Ticket, _: Spent<'_>) -> Result<(), LedgerError> {
         Ok(())
