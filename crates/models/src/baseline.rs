@@ -192,7 +192,13 @@ impl Planned for GradientsPlan {
         Outline {
             releases: vec![
                 release("clipped gradients", width, settings.steps, settings.clip, *noise_multiplier),
-                release("clipped squared residuals, and records with a known target", 2, 1, square, *residual_multiplier),
+                release(
+                    "clipped squared residuals, and records with a known target",
+                    2,
+                    1,
+                    square,
+                    *residual_multiplier,
+                ),
             ],
             expected: Vec::new(),
             why: vec!["settings as given: DP-SGD has no plan that needs no tuning".into()],

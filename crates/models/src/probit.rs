@@ -15,8 +15,8 @@ use serde_json::Value;
 
 use crate::model::{out_of_range, parse, same_shape, settings};
 use crate::{
-    Estimate, Facts, Fitted, Link, Model, ModelError, Outline, Planned, Predicted, Release, Saved, Setting, Target,
-    Variances,
+    Estimate, Facts, Fitted, Link, Model, ModelError, Outline, Planned, Predicted, Release, Saved, Setting,
+    Target, Variances,
 };
 
 pub(crate) struct Probit;
@@ -336,7 +336,7 @@ mod tests {
     #[test]
     fn clipping_adds_no_bias() {
         let (n, privacy) = (20_000, budget(3.0));
-        let plan = Probit.plan(&Facts::new(vec![1, 1], Target::TwoClasses, n), Some(&privacy)).unwrap();
+        let plan = Probit.new_plan(&Facts::new(vec![1, 1], Target::TwoClasses, n), Some(&privacy)).unwrap();
         for seed in 0..2 {
             let values = drawn(&WEIGHTS, &[1, 1], n, &mut ChaCha8Rng::seed_from_u64(seed));
             let posterior = fitted(plan.as_ref(), values, 3, Some(&privacy));
@@ -352,7 +352,7 @@ mod tests {
     #[test]
     fn intervals_of_a_private_weight_cover() {
         let (n, privacy) = (3000, budget(3.0));
-        let plan = Probit.plan(&Facts::new(vec![1, 1], Target::TwoClasses, n), Some(&privacy)).unwrap();
+        let plan = Probit.new_plan(&Facts::new(vec![1, 1], Target::TwoClasses, n), Some(&privacy)).unwrap();
         let missed = |seed: &u64| {
             let values = drawn(&WEIGHTS, &[1, 1], n, &mut ChaCha8Rng::seed_from_u64(100 + seed));
             errors(&fitted(plan.as_ref(), values, 3, Some(&privacy)), &WEIGHTS)[0].abs() > 1.96
@@ -368,14 +368,14 @@ mod tests {
         let (n, privacy) = (20_000, budget(60.0));
         let facts = Facts::new(vec![1, 1], Target::TwoClasses, n);
         let values = drawn(&WEIGHTS, &[1, 1], n, &mut ChaCha8Rng::seed_from_u64(5));
-        let private = Probit.plan(&facts, Some(&privacy)).unwrap();
+        let private = Probit.new_plan(&facts, Some(&privacy)).unwrap();
         assert!(
             private.outline().why[0].contains(" 0.0 % of simulated sites"),
             "{:?}",
             private.outline().why
         );
         let private = fitted(private.as_ref(), values.clone(), 3, Some(&privacy));
-        let plain = fitted(Probit.plan(&facts, None).unwrap().as_ref(), values, 3, None);
+        let plain = fitted(Probit.new_plan(&facts, None).unwrap().as_ref(), values, 3, None);
         let apart = errors(&private, &plain.moments.mean);
         assert!(apart.iter().all(|gap| gap.abs() < 0.2), "{private:?} {plain:?}");
         for i in [0, 4, 8] {
@@ -393,7 +393,7 @@ mod tests {
             for (n, epsilon) in [(20_000, 3.0), (20_000, 0.5), (2000, 3.0), (2000, 0.5), (500, 1.0)] {
                 let privacy = budget(epsilon);
                 let facts = Facts::new(columns.clone(), Target::TwoClasses, n);
-                let plan = Probit.plan(&facts, Some(&privacy)).unwrap();
+                let plan = Probit.new_plan(&facts, Some(&privacy)).unwrap();
                 let d = facts.inputs() + 1;
                 let mut covered = 0;
                 for seed in 0..sets {
@@ -412,8 +412,8 @@ mod tests {
     #[test]
     fn many_inputs_are_refused_with_privacy_only() {
         let facts = Facts::new(vec![MAX_INPUTS + 1], Target::TwoClasses, 1000);
-        let refused = Probit.plan(&facts, Some(&budget(1.0))).err().unwrap().to_string();
+        let refused = Probit.new_plan(&facts, Some(&budget(1.0))).err().unwrap().to_string();
         assert!(refused.contains("at most 32 inputs") && refused.contains("logistic"), "{refused}");
-        assert!(Probit.plan(&facts, None).is_ok());
+        assert!(Probit.new_plan(&facts, None).is_ok());
     }
 }

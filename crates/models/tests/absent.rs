@@ -74,7 +74,8 @@ fn a_fit_with_absent_records_is_the_fit_of_the_others() {
         let with = fit(name, &facts(rows + rows / 2), all);
         for row in present.chunks_exact(width).take(5) {
             let inputs = &row[..width - 1];
-            let (a, b) = (without.predict(inputs, &[0.05, 0.5, 0.95]), with.predict(inputs, &[0.05, 0.5, 0.95]));
+            let (a, b) =
+                (without.predict(inputs, &[0.05, 0.5, 0.95]), with.predict(inputs, &[0.05, 0.5, 0.95]));
             let (a, b) = (numbers(&a), numbers(&b));
             assert!(!a.is_empty() && a.len() == b.len(), "{name}");
             for (a, b) in a.iter().zip(&b) {
@@ -100,8 +101,9 @@ fn the_number_of_known_targets_is_released_with_noise() {
         let facts = Facts::new(columns, target, 5000);
         let planned = model(name).unwrap().plan(&facts, Some(&privacy)).unwrap();
         let records = Records::new(vec![f64::NAN; 5000 * facts.width()], facts.width()).unwrap();
-        let (_, receipt) =
-            planned.fit(records, NoiseSource::from_os().unwrap(), Some(&privacy), Box::new(Unlimited)).unwrap();
+        let (_, receipt) = planned
+            .fit(records, NoiseSource::from_os().unwrap(), Some(&privacy), Box::new(Unlimited))
+            .unwrap();
         let counted = receipt.groups.iter().find(|group| group.what.contains("records with a known target"));
         assert!(counted.is_some_and(|group| group.made == 1), "{name}");
         assert!(receipt.guarantee.cost().is_some_and(|cost| cost.epsilon.upper <= 1.0), "{name}");

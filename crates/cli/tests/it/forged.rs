@@ -156,7 +156,7 @@ fn ledgers_show_no_control_characters() {
         plan_json: "{}".into(),
     };
     let mut ledger = Ledger::open(&file).unwrap();
-    ledger.reserve("trial", &request).unwrap();
+    let _ = ledger.reserve("trial", &request).unwrap();
     // A ledger may refuse such an id; if it does not, it is shown escaped.
     let _ = ledger.add_data_set(&NAMES.concat(), "none", Amount::new(1.0, 1e-6), "replace-one");
     drop(ledger);

@@ -142,7 +142,7 @@ fn read(bytes: &[u8]) -> bool {
         .and_then(|header| Some(header["of"]["plan"]["model"].as_str()?.to_owned()));
     let mut command = command(model.as_deref().unwrap_or("linear"));
     command.push("--resume".to_owned());
-    let mut goes_on = |journal: &[u8]| {
+    let goes_on = |journal: &[u8]| {
         remove();
         scratch::file("t.reticent.journal", journal);
         match reticent_cli::run(&command) {
