@@ -87,6 +87,7 @@ fn fitted(folder: &Path, name: &str, epsilon: Option<f64>) -> Result<Opened, Fai
         assume_public_moments: false,
         posterior: None,
         resume: false,
+        // Its files are simulated, and cost nothing.
         force: true,
         json: false,
         quiet: true,
