@@ -11,8 +11,9 @@ use crate::fit::{Case, people};
 use crate::stdout;
 
 /// In the order that a person would try them: later ones use the files of earlier ones.
-const COMMANDS: [&str; 17] = [
+const COMMANDS: [&str; 18] = [
     "schema",
+    "check",
     "fit",
     "predict",
     "evaluate",

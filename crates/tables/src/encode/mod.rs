@@ -133,7 +133,7 @@ impl Encoder {
         Table::read(self, source)
     }
 
-    /// Reads a whole source to check it, and keeps it if it has no more than so many numbers.
+    /// Reads a whole source to count its records, and keeps them if they have no more than so many numbers.
     ///
     /// # Errors
     /// [`TableError`] if a file cannot be read or lacks a column.

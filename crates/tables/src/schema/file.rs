@@ -128,7 +128,7 @@ pub(super) fn parse(text: &str, folder: Option<&Path>) -> Result<Schema, SchemaE
 }
 
 /// A value as TOML on one line.
-fn line(value: impl Serialize) -> String {
+fn line(value: &impl Serialize) -> String {
     let mut text = String::new();
     value
         .serialize(toml::ser::ValueSerializer::new(&mut text))
@@ -138,7 +138,7 @@ fn line(value: impl Serialize) -> String {
 
 /// The line that states a layout; none for the usual one.
 pub(super) fn layout_line(layout: Layout) -> String {
-    if is_default(&layout) { String::new() } else { format!("file = {}\n", line(layout)) }
+    if is_default(&layout) { String::new() } else { format!("file = {}\n", line(&layout)) }
 }
 
 /// One line for each column, which is easier to read and to edit than one for each entry.
@@ -149,11 +149,11 @@ pub(super) fn to_toml(schema: &Schema) -> String {
     }
     text += &layout_line(schema.layout);
     if let Some(target) = &schema.target {
-        text += &format!("target = {}\n", line(RawColumn::from(target)));
+        text += &format!("target = {}\n", line(&RawColumn::from(target)));
     }
     text += "features = [\n";
     for feature in &schema.features {
-        text += &format!("    {},\n", line(RawColumn::from(feature)));
+        text += &format!("    {},\n", line(&RawColumn::from(feature)));
     }
     text + "]\n"
 }
@@ -261,7 +261,7 @@ impl RawColumn {
 
 impl<T> Missing<T> {
     /// As it is written, with what a value is written as.
-    fn to_raw(self, value: impl Fn(T) -> RawMissing) -> Option<RawMissing> {
+    fn into_raw(self, value: impl Fn(T) -> RawMissing) -> Option<RawMissing> {
         match self {
             Self::Value(stated) => Some(value(stated)),
             Self::Indicator => Some(RawMissing::Text(INDICATOR.to_owned())),
@@ -312,7 +312,7 @@ impl From<&Column> for RawColumn {
         match column.kind().clone() {
             Kind::Numeric { scale, missing } => {
                 raw.kind = KindName::Numeric;
-                raw.missing = missing.to_raw(RawMissing::Number);
+                raw.missing = missing.into_raw(RawMissing::Number);
                 match scale {
                     Scale::Bounds { low, high } => raw.bounds = Some(RawBounds::Range([low, high])),
                     Scale::Private { low, high } => {
@@ -322,7 +322,7 @@ impl From<&Column> for RawColumn {
                     Scale::Moments { mean, sd } => (raw.mean, raw.sd) = (Some(mean), Some(sd)),
                 }
             }
-            Kind::Boolean { missing } => raw.missing = missing.to_raw(RawMissing::Flag),
+            Kind::Boolean { missing } => raw.missing = missing.into_raw(RawMissing::Flag),
             Kind::Categorical { levels, unknown, missing } => {
                 raw.kind = KindName::Categorical;
                 (raw.levels, raw.unknown, raw.missing) =
