@@ -132,7 +132,7 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
         while batches.next_batch()?.is_some() {}
     }
     resume::check_vacant(args)?;
-    check_writable(&args.out)?;
+    check_writable(&args.out).map_err(|failure| resume::kept(args, failure))?;
     let rows = encoder.rows(&source, data::KEPT)?;
     let mut facts = data::facts(&schema, records(args, &source, rows.count())?);
     facts.settings = settings(&args.set)?;
