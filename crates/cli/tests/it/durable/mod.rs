@@ -129,7 +129,7 @@ impl Fit {
         let folder = self.folder();
         // As a release is written: a zero byte, the length of its name, and the name. Plans name releases too.
         let kept = |what: &String| {
-            let item = [&[0][..], &(what.len() as u32).to_le_bytes(), what.as_bytes()].concat();
+            let item = [&[0u8][..], &(what.len() as u32).to_le_bytes(), what.as_bytes()].concat();
             folder.get(JOURNAL).is_some_and(|bytes| bytes.windows(item.len()).any(|part| part == item))
         };
         let released = self.releases.iter().any(kept) || folder.contains_key(MODEL);
@@ -359,7 +359,7 @@ pub(crate) fn stopped_before_the_model(fit: &Fit, shim: &Path) -> (Folder, u64) 
     let (folder, at) = before.unwrap();
     fit.put(&folder);
     let written = folder[JOURNAL].windows(9).any(|part| {
-        part == [&[0][..], &(fit.releases[0].len() as u32).to_le_bytes(), &fit.releases[0].as_bytes()[..4]]
+        part == [&[0u8][..], &(fit.releases[0].len() as u32).to_le_bytes(), &fit.releases[0].as_bytes()[..4]]
             .concat()
     });
     assert!(written, "nothing was journalled, and nothing is shown");
