@@ -140,7 +140,7 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
         while batches.next_batch()?.is_some() {}
     }
     resume::check_vacant(args)?;
-    check_writable(&args.out)?;
+    check_writable(&args.out).map_err(|failure| resume::kept(args, failure))?;
     let rows = encoder.rows(&source, data::KEPT)?;
     facts.records = records(args, &source, rows.count())?;
     let accepted = request::accept(&args.options, model, &schema, &facts, privacy.as_ref(), plan.as_ref())?;

@@ -27,18 +27,17 @@ fn exists(out: &Path) -> Failure {
 
 /// The ledger and the journal of a run, which goes on from where it was if it should. Nothing is charged yet.
 pub(crate) fn watched(args: &Args, of: &Value) -> Result<Watched, Failure> {
-    let made = begun_or_gone_on(args, of);
+    begun_or_gone_on(args, of).map_err(|failure| kept(args, failure))
+}
+
+/// A failure before a run goes on leaves it as it was.
+pub(crate) fn kept(args: &Args, failure: Failure) -> Failure {
     if !args.resume {
-        return made;
+        return failure;
     }
-    made.map_err(|Failure { message, hint, code }| {
-        let kept = "what was charged stays charged, and nothing is lost as long as the journal is kept";
-        Failure {
-            message,
-            hint: Some(hint.map_or_else(String::new, |hint| format!("{hint}; ")) + kept),
-            code,
-        }
-    })
+    let Failure { message, hint, code } = failure;
+    let kept = "what was charged stays charged, and nothing is lost as long as the journal is kept";
+    Failure { message, hint: Some(hint.map_or_else(String::new, |hint| format!("{hint}; ")) + kept), code }
 }
 
 fn begun_or_gone_on(args: &Args, of: &Value) -> Result<Watched, Failure> {

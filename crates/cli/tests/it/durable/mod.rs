@@ -127,13 +127,12 @@ impl Fit {
     #[track_caller]
     pub(crate) fn check_charged(&self, when: &str) {
         let folder = self.folder();
-        let has = |name: &str, text: &str| {
-            folder
-                .get(name)
-                .is_some_and(|bytes| bytes.windows(text.len()).any(|part| part == text.as_bytes()))
+        // As a release is written: a zero byte, the length of its name, and the name. Plans name releases too.
+        let kept = |what: &String| {
+            let item = [&[0u8][..], &(what.len() as u32).to_le_bytes(), what.as_bytes()].concat();
+            folder.get(JOURNAL).is_some_and(|bytes| bytes.windows(item.len()).any(|part| part == item))
         };
-        // Plans name releases too, but in the header of the journal they are not: only in its frames.
-        let released = self.releases.iter().any(|what| has(JOURNAL, what)) || folder.contains_key(MODEL);
+        let released = self.releases.iter().any(kept) || folder.contains_key(MODEL);
         if released {
             let account = self.account();
             let counts = &account["counts"];
@@ -359,5 +358,10 @@ pub(crate) fn stopped_before_the_model(fit: &Fit, shim: &Path) -> (Folder, u64) 
     }
     let (folder, at) = before.unwrap();
     fit.put(&folder);
+    let written = folder[JOURNAL].windows(9).any(|part| {
+        part == [&[0u8][..], &(fit.releases[0].len() as u32).to_le_bytes(), &fit.releases[0].as_bytes()[..4]]
+            .concat()
+    });
+    assert!(written, "nothing was journalled, and nothing is shown");
     (folder, at)
 }
