@@ -106,8 +106,8 @@ mod tests {
     use super::*;
     use crate::engine::clip;
     use crate::family::{Covariance, Moments};
+    use crate::model::Prediction;
     use crate::model::linear::{Linear, LinearCavity, Response};
-    use crate::model::normal;
     use crate::wall::Geometry;
 
     const NORM: f64 = 0.7;
@@ -125,7 +125,9 @@ mod tests {
             let mut out = vec![0.0; model.width()];
             clipped(&model, &cavity, &[0.9, -0.5, class], &mut out);
             assert!(norm(&out) <= NORM * (1.0 + 1e-12));
-            normal::cdf(class * score) * out[2]
+            let probability =
+                Prediction { mean: class * score, variance: 0.0, noise_variance: 1.0 }.positive();
+            probability * out[2]
         };
         term(1.0) + term(-1.0)
     }
