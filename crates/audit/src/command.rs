@@ -64,9 +64,10 @@ impl<'a> Fit<'a> {
         let mut printed: Value = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
         let claimed = printed["receipt"]["guarantee"]["epsilon"]["upper"].as_f64();
         let projections = printed["receipt"]["projections"].as_f64().unwrap_or(-1.0);
+        let records = printed["receipt"]["records"].as_f64().unwrap_or(-1.0);
         printed["receipt"]["projections"] = Value::Null;
         // All else that is printed must be the same for both.
-        seen.extend([projections, code(&printed.to_string())]);
+        seen.extend([projections, records, code(&printed.to_string())]);
         self.written(&mut seen)?;
         Ok((seen, claimed))
     }

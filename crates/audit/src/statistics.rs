@@ -2,7 +2,7 @@
 
 use std::f64::consts::SQRT_2;
 
-/// Steps of a bisection of [0, 1]: more than a double has digits.
+/// Steps of a bisection of the unit interval: more than a double has digits.
 const BISECTIONS: usize = 80;
 
 /// How often an event happened in the games of each of two neighbouring data sets.
