@@ -91,9 +91,9 @@ impl Frames {
         let (mut bytes, mut digest) = (MAGIC.to_vec(), hash(&[MAGIC]));
         for content in &self.contents {
             let size = (content.len() as u32).to_le_bytes();
-            bytes.extend([&size[..], &hash(&[&digest, &size])[..4], content].concat());
+            bytes.extend([&size[..], &hash(&[&digest, &size])[..4], &content[..]].concat());
             digest = hash(&[&digest, &size, content]);
-            bytes.extend(digest);
+            bytes.extend_from_slice(&digest);
         }
         bytes.extend(&self.rest);
         bytes
@@ -142,7 +142,7 @@ fn read(bytes: &[u8]) -> bool {
         .and_then(|header| Some(header["of"]["plan"]["model"].as_str()?.to_owned()));
     let mut command = command(model.as_deref().unwrap_or("linear"));
     command.push("--resume".to_owned());
-    let mut goes_on = |journal: &[u8]| {
+    let goes_on = |journal: &[u8]| {
         remove();
         scratch::file("t.reticent.journal", journal);
         match reticent_cli::run(&command) {
