@@ -91,9 +91,9 @@ impl Frames {
         let (mut bytes, mut digest) = (MAGIC.to_vec(), hash(&[MAGIC]));
         for content in &self.contents {
             let size = (content.len() as u32).to_le_bytes();
-            bytes.extend([&size[..], &hash(&[&digest, &size])[..4], content].concat());
+            bytes.extend([&size[..], &hash(&[&digest, &size])[..4], &content[..]].concat());
             digest = hash(&[&digest, &size, content]);
-            bytes.extend(digest);
+            bytes.extend_from_slice(&digest);
         }
         bytes.extend(&self.rest);
         bytes

@@ -35,7 +35,7 @@ impl Parts {
     fn to_bytes(&self) -> Vec<u8> {
         let header = self.header.to_string();
         let length = (header.len() as u64).to_le_bytes();
-        [&length, header.as_bytes(), &self.numbers[..]].concat()
+        [&length[..], header.as_bytes(), &self.numbers].concat()
     }
 }
 
