@@ -386,7 +386,7 @@ fn pooled_scores_have_intervals_that_cover() {
     for (epsilon, share) in [(0.1, 0.0), (0.1, 0.6), (1.0, 0.0), (1.0, 0.6)] {
         let privacy = Privacy::new(epsilon, 1e-6, Adjacency::ReplaceOne).unwrap();
         let plan = LogisticPlan::new(&columns, 10_000, 1.0, Some(&privacy)).unwrap();
-        assert_eq!(plan.sums().len(), 3);
+        assert_eq!(plan.sums().len(), 4);
         let runs = 12;
         let all: Vec<[f64; 3]> =
             (0..runs).map(|seed| scores_found(&columns, &plan, &privacy, (share, 1.0), seed)).collect();
@@ -416,7 +416,7 @@ fn without_noise_pooled_scores_are_solved() {
     let columns = [20, 1, 15, 1];
     let (values, _) = simulate_dependent(5000, &columns, 4, (0.5, 1.0));
     let plan = LogisticPlan::new(&columns, 5000, 1.0, None).unwrap();
-    assert_eq!(plan.sums().len(), 3);
+    assert_eq!(plan.sums().len(), 4);
     // One column has no products with others: two rounds of a matrix and steps.
     assert_eq!(LogisticPlan::new(&[40], 5000, 1.0, None).unwrap().sums().len(), 4);
     let records = Records::new(values.clone(), plan.size()).unwrap();
@@ -435,7 +435,7 @@ fn independent_columns_are_enough_for_scores() {
     let columns = [20, 1, 20, 1, 10, 8];
     let privacy = Privacy::new(0.5, 1e-6, Adjacency::ReplaceOne).unwrap();
     let plan = LogisticPlan::with(&columns, 20_000, 1.0, Some(&privacy), Kind::Columns).unwrap();
-    assert_eq!(plan.sums().len(), 2);
+    assert_eq!(plan.sums().len(), 3);
     let [aware, naive, left] = scores_found(&columns, &plan, &privacy, (0.0, 1.0), 8);
     // What is left is the noise; the prior alone would leave all. Intervals that do not know the noise miss more than those that do.
     assert!(left < 0.2, "{left}");
@@ -451,7 +451,7 @@ fn scores_of_many_weights_have_intervals_that_cover() {
     for (epsilon, share) in [(0.5, 0.0), (0.5, 0.3), (4.0, 0.0), (4.0, 0.3)] {
         let privacy = Privacy::new(epsilon, 1e-6, Adjacency::ReplaceOne).unwrap();
         let plan = LogisticPlan::new(&columns, 20_000, 1.0, Some(&privacy)).unwrap();
-        assert_eq!(plan.sums().len(), 2);
+        assert_eq!(plan.sums().len(), 3);
         let runs = 4;
         let all: Vec<[f64; 3]> =
             (0..runs).map(|seed| scores_found(&columns, &plan, &privacy, (share, sd), seed)).collect();
@@ -469,7 +469,7 @@ fn products_that_would_be_noise_are_not_released() {
     let columns = [12, 1, 9, 1, 7, 1, 6];
     let privacy = Privacy::new(0.05, 1e-6, Adjacency::ReplaceOne).unwrap();
     let plan = LogisticPlan::new(&columns, 10_000, 1.0, Some(&privacy)).unwrap();
-    assert_eq!(plan.sums().len(), 2);
+    assert_eq!(plan.sums().len(), 3);
     for share in [0.0, 0.6] {
         let runs = 12;
         let found = (0..runs).map(|seed| scores_found(&columns, &plan, &privacy, (share, 1.0), seed)[0]);

@@ -14,6 +14,9 @@ impl LogisticPlan {
         let mut columns = self.columns.iter();
         columns.try_for_each(|&inputs| field::integer("inputs of a column", inputs as u64, 1..=1 << 20))?;
         field::number("radius", self.radius, 1e-3..=1e6)?;
+        if let Some(noise) = self.count_noise {
+            field::number("count_noise", noise, field::NOISE_MULTIPLIER)?;
+        }
         field::integer("the number of rounds", self.rounds.len() as u64, 1..=2)?;
         for round in &self.rounds {
             for (name, noise) in [

@@ -12,6 +12,7 @@ impl RegressionPlan {
         field::integer("records", self.records as u64, field::RECORDS)?;
         field::integer("inputs", self.inputs as u64, 1..=1 << 20)?;
         field::budget(self.epsilon, self.delta)?;
+        field::number("count_noise_multiplier", self.count_noise_multiplier, field::NOISE_MULTIPLIER)?;
         field::integer("the number of rounds", self.rounds.len() as u64, 1..=100)?;
         for round in &self.rounds {
             field::number("rounds.reach", round.reach, 1e-6..=1e6)?;

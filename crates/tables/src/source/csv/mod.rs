@@ -30,8 +30,6 @@
 mod fields;
 mod lines;
 mod quoted;
-#[cfg(test)]
-mod tests;
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -208,3 +206,6 @@ impl Reader {
         Ok(true)
     }
 }
+
+#[cfg(test)]
+mod tests;
