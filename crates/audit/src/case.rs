@@ -177,7 +177,7 @@ fn topics(name: &str, words: usize) -> Case {
         header: "text".into(),
         columns: vec![1; words.len()],
         lines: words.windows(3).map(|some| format!("{} {} {}", some[0], some[1], some[0])).collect(),
-        extremes: few.iter().map(|word| vec![word.as_str(); 8].join(" ")).chain(few.clone()).collect(),
+        extremes: few.iter().map(|word| [word.as_str(); 8].join(" ")).chain(few.clone()).collect(),
         ..numbers(name, "topics", &[("topics", 2.0)])
     }
 }
@@ -294,25 +294,27 @@ pub fn case(name: &str) -> Case {
 
 /// Columns of the cases with many canaries.
 const WIDE: usize = 24;
+/// The same for probit regression, whose work grows with the sixth power of the number of columns.
+const NARROW: usize = 8;
 
 /// The cases with many canaries: tables of models whose later releases depend on earlier ones, so wide that each of the extremes has a
 /// column or word almost for itself.
 #[must_use]
 pub fn canary_cases() -> Vec<Case> {
-    let names: Vec<String> = (0..WIDE).map(|k| format!("x{k}")).collect();
-    let one = |k: usize, value: &str| {
-        (0..WIDE).map(|j| if j == k { value } else { "0" }).collect::<Vec<_>>().join(",")
+    let with = |target: &str, wide: usize, lines: [&str; 2], case: Case| {
+        let names: Vec<String> = (0..wide).map(|k| format!("x{k}")).collect();
+        let one = |k: usize| (0..wide).map(|j| if j == k { "1" } else { "0" }).collect::<Vec<_>>().join(",");
+        Case {
+            schema: schema(target, &names, UNIT),
+            header: format!("{},y", names.join(",")),
+            columns: vec![1; wide],
+            lines: lines.iter().map(|class| format!("{},{class}", one(wide))).collect(),
+            extremes: (0..wide).map(|k| format!("{},{}", one(k), lines[k % 2])).collect(),
+            ..case
+        }
     };
-    let with = |target: &str, lines: [&str; 2], case: Case| Case {
-        schema: schema(target, &names, UNIT),
-        header: format!("{},y", names.join(",")),
-        columns: vec![1; WIDE],
-        lines: lines.iter().map(|class| format!("{},{class}", one(WIDE, "0"))).collect(),
-        extremes: (0..WIDE).map(|k| format!("{},{}", one(k, "1"), lines[k % 2])).collect(),
-        ..case
-    };
-    let of_number = |case| with(A_NUMBER, ["1", "-1"], case);
-    let of_class = |case| with(A_CLASS, ["yes", "no"], case);
+    let of_number = |case| with(A_NUMBER, WIDE, ["1", "-1"], case);
+    let of_class = |wide, case| with(A_CLASS, wide, ["yes", "no"], case);
     let angle = |k: usize| std::f64::consts::TAU * k as f64 / 12.0;
     let circle =
         (0..12).map(|k| format!("{:.3},{:.3}", 0.9 * angle(k).cos(), 0.9 * angle(k).sin())).collect();
@@ -320,11 +322,11 @@ pub fn canary_cases() -> Vec<Case> {
     let belief = booleans("sigmoid-belief", "sigmoid-belief", &UNITS, WIDE);
     let alone = |k: usize| (0..WIDE).map(|j| (j == k).to_string()).collect::<Vec<_>>().join(",");
     vec![
-        of_class(class("logistic", "logistic", &[])),
+        of_class(WIDE, class("logistic", "logistic", &[])),
         of_number(number("regression", "regression", &[])),
         of_number(number("network of a number", "network", &HIDDEN)),
-        of_class(class("network of two classes", "network", &HIDDEN)),
-        of_class(class("probit", "probit", &[])),
+        of_class(WIDE, class("network of two classes", "network", &HIDDEN)),
+        of_class(NARROW, class("probit", "probit", &[])),
         Case { extremes: ANIMALS.iter().map(|word| [*word; 8].join(" ")).collect(), ..text },
         Case { lines: vec![alone(WIDE)], extremes: (0..WIDE).map(alone).collect(), ..belief },
         Case { lines: owned(&["0,0"]), extremes: circle, costly: false, ..mixture() },

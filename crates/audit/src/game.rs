@@ -73,7 +73,8 @@ impl Games {
         mut second: impl FnMut() -> Result<Observation, Failure>,
     ) -> Result<Self, Failure> {
         // The first games include what is only done once, such as reading a program from disk.
-        (first()?, second()?);
+        first()?;
+        second()?;
         let started = Instant::now();
         let (mut games, mut others) = (vec![first()?], vec![second()?]);
         let (counted, chosen_on) = effort.games(started.elapsed().as_secs_f64() / 2.0);

@@ -26,6 +26,9 @@ pub struct Heard {
     pub values: Vec<f64>,
 }
 
+/// What a fit ends with.
+pub type Outcome = Result<(Box<dyn Fitted>, Receipt), ModelError>;
+
 /// Ends a fit after the last release that is of interest.
 struct Enough;
 
@@ -88,7 +91,7 @@ pub struct Ended {
     /// What was released until then.
     pub heard: Vec<Heard>,
     /// The model and the receipt, if the fit was not stopped after a release.
-    pub result: Option<Result<(Box<dyn Fitted>, Receipt), ModelError>>,
+    pub result: Option<Outcome>,
 }
 
 impl Mechanism {
@@ -202,7 +205,7 @@ pub fn whole_mu(receipt: &Receipt) -> Option<f64> {
 
 /// What a whole fit shows beside its releases: whether and how it failed, how often released values were moved, and numbers of the posterior.
 #[must_use]
-pub fn shown(result: Option<&Result<(Box<dyn Fitted>, Receipt), ModelError>>) -> Vec<f64> {
+pub fn shown(result: Option<&Outcome>) -> Vec<f64> {
     match result {
         None => vec![0.0],
         Some(Err(error)) => vec![1.0 + code(&error.to_string())],

@@ -86,6 +86,9 @@ impl Neighbours {
     }
 }
 
+/// How many fits, and for each value the sum and the sum of squares.
+type Sums = (f64, Vec<[f64; 2]>);
+
 /// The variance of each released value.
 pub struct Noise(BTreeMap<(String, u64), Vec<f64>>);
 
@@ -100,7 +103,7 @@ impl Noise {
         most: usize,
         receipt: Option<&Receipt>,
     ) -> Result<Self, Failure> {
-        let mut sums: BTreeMap<(String, u64), (f64, Vec<[f64; 2]>)> = BTreeMap::new();
+        let mut sums: BTreeMap<(String, u64), Sums> = BTreeMap::new();
         for seed in 0..VARIANCE_SEEDS {
             for Heard { what, earlier, values } in mechanism.rehearse(rows, most, 1000 + seed)? {
                 let (times, sums) = sums.entry((what, earlier)).or_default();

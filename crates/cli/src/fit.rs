@@ -117,15 +117,17 @@ pub(crate) enum Posterior {
 
 pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     let model = model(&args.model)?;
-    let layout = args.layout.over(data::schema(&args.schema)?.layout());
+    let stated = data::schema(&args.schema)?;
+    // Bad settings are refused before a record is read.
+    let (plan, settings) = asked(args, model)?;
+    args.options.facts(model, &stated, settings.clone())?;
+    let layout = args.layout.over(stated.layout());
     let source = data::source(&args.data, layout)?;
     let schema = prepared_schema(args, model, &source)?;
     let privacy = match (args.epsilon, args.delta) {
         (Some(epsilon), Some(delta)) => Some(args.options.privacy(model, epsilon, delta)?),
         _ => None,
     };
-    // Bad settings are refused before a record is read.
-    let (plan, settings) = asked(args, model)?;
     let mut facts = args.options.facts(model, &schema, settings)?;
     let tests = args.test.as_ref().map(|file| data::source(file, layout)).transpose()?;
     // What could fail should fail before anything is spent.

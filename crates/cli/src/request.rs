@@ -47,10 +47,17 @@ impl Default for Options {
     }
 }
 
+/// The least epsilon. The ledger counts in units of 1e-12, and a plan may cost a little less than it was asked for.
+const MIN_EPSILON: f64 = 1e-6;
+
 impl Options {
     /// What may be spent, if the model can spend it.
     pub(crate) fn privacy(&self, model: &dyn Model, epsilon: f64, delta: f64) -> Result<Privacy, Failure> {
         let privacy = Privacy::new(epsilon, delta, self.adjacency.adjacency())?;
+        if epsilon < MIN_EPSILON {
+            let message = format!("epsilon must be at least {MIN_EPSILON:e}, not {epsilon:e}");
+            return Err(Failure::usage(message, "less than that leaves nothing but noise of any table"));
+        }
         if delta == 0.0 && !model.can_be_pure() {
             let message = format!("a {} model has Gaussian noise, which needs a delta above 0", model.name());
             return Err(Failure::usage(

@@ -93,7 +93,7 @@ impl Run {
             match self.ledger.cancel(id) {
                 // So it had been started after all.
                 Err(LedgerError::WrongState { state: State::Started, .. }) => {
-                    self.state = Some(State::Started)
+                    self.state = Some(State::Started);
                 }
                 cancelled => {
                     cancelled?;

@@ -4,6 +4,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use reticent_files::{Access, AtomicFile};
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
 use crate::LedgerError;
@@ -157,9 +158,10 @@ impl Store {
         Ok(Self { path, connection })
     }
 
-    /// SQLite opens a file it may not write for reading only, without a word.
+    /// SQLite opens a file it may not write for reading only, without a word; and a change needs a journal in the same folder.
     fn read_only(&self) -> Result<bool, LedgerError> {
-        self.connection.is_readonly("main").map_err(|error| fault(&self.path, error))
+        let file = self.connection.is_readonly("main").map_err(|error| fault(&self.path, error))?;
+        Ok(file || AtomicFile::create(&self.path, Access::Owner).is_err())
     }
 
     fn must_be_writable(&self) -> Result<(), LedgerError> {

@@ -365,7 +365,7 @@ mod tests {
     /// posterior as without privacy, to a fifth of a deviation.
     #[test]
     fn a_large_budget_gives_the_fit_without_privacy() {
-        let (n, privacy) = (20_000, budget(60.0));
+        let (n, privacy) = (20_000, budget(50.0));
         let facts = Facts::new(vec![1, 1], Target::TwoClasses, n);
         let values = drawn(&WEIGHTS, &[1, 1], n, &mut ChaCha8Rng::seed_from_u64(5));
         let private = Probit.new_plan(&facts, Some(&privacy)).unwrap();

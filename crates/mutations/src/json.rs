@@ -80,7 +80,7 @@ fn edit(value: &mut Value, other: &Value, dice: &mut Dice) {
             let scale = *dice.pick(&[-1.0, 0.0, 2.0, 1e-3, 1e3, 1e9, 1e-300, 1e300]);
             *value = json!(number.as_f64().unwrap_or(1.0) * scale);
         }
-        (3 | 4, Value::String(text)) => text.push_str(*dice.pick::<&str>(&TEXTS)),
+        (3 | 4, Value::String(text)) => text.push_str(dice.pick::<&str>(&TEXTS)),
         (5, _) => *value = nested(value.take(), 1 << dice.below(7)),
         _ => *value = odd(dice),
     }

@@ -75,5 +75,5 @@ fn events_are_fitted_shown_and_evaluated() {
     let log = score["score"]["log_likelihood"].as_f64().unwrap();
     assert!((log - entropy).abs() < 0.1, "{log} {entropy}");
     stdout(&format!("report {model} --out {}", path("report.html")));
-    refused(&fit.replace("steps=36", "region=9"), "region");
+    refused(&fit.replace("steps=36", "region=9 --force"), "region");
 }

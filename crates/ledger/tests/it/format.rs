@@ -15,7 +15,7 @@ fn former(path: &Path) -> Connection {
     connection.execute_batch(include_str!("../../src/schema_2.sql")).unwrap();
     connection
         .execute_batch(
-            "PRAGMA application_id = 1381254988; PRAGMA user_version = 2; PRAGMA wal_checkpoint(TRUNCATE);
+            "PRAGMA application_id = 1381253964; PRAGMA user_version = 2; PRAGMA wal_checkpoint(TRUNCATE);
              INSERT INTO data_set VALUES (1, 'trial', 'a1b2', 'replace-one', 1000000000000, 10000000000000, 1700000000);
              INSERT INTO data_set VALUES (2, 'Žižkov 2', 'a1b2', 'add/remove', 1000000000000, 0, 1700000000);
              INSERT INTO charge VALUES (1, 'aa', 1, 'settled', 300000000000, 0, 200000000000, 0, 1, 2, 'one', '{}', '{\"r\": 1}');

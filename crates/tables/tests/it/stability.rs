@@ -155,7 +155,7 @@ fn numeric() -> Schema {
 const MISSING: [f64; 2] = [0.0, 1.0];
 
 fn known(x: f64) -> [f64; 2] {
-    [x / 5.0 - 1.0, -1.0]
+    [(x - 5.0) / 5.0, -1.0]
 }
 
 #[test]

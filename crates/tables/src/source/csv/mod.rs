@@ -80,7 +80,7 @@ impl Written {
 
 /// Reads the records of a file.
 pub(super) struct Reader {
-    lines: Lines<Box<dyn Read + Send>>,
+    lines: Lines<Input>,
     delimiter: u8,
     quoted_newlines: bool,
     /// Fields of a record, as the header has them.
@@ -92,7 +92,7 @@ pub(super) struct Reader {
 
 /// Reads a record to the end of `into`: `None` at the end of the file, `false` if it is too long.
 fn next_record(
-    lines: &mut Lines<Box<dyn Read + Send>>,
+    lines: &mut Lines<Input>,
     quoted_newlines: Option<u8>,
     into: &mut Vec<u8>,
 ) -> io::Result<Option<bool>> {
@@ -127,7 +127,7 @@ fn header(line: &mut [u8], delimiter: u8) -> Option<Vec<String>> {
 /// The names in the header of a file.
 pub(super) fn columns(
     file: &Path,
-    input: Box<dyn Read + Send>,
+    input: Input,
     delimiter: Delimiter,
     quoted_newlines: bool,
 ) -> Result<Vec<Declared>, TableError> {
@@ -136,13 +136,16 @@ pub(super) fn columns(
     Ok(names.into_iter().map(|name| Declared { name, found: None }).collect())
 }
 
+/// What lines are read from.
+type Input = Box<dyn Read + Send>;
+
 /// The lines after the header, and the names in it.
 fn begin(
     file: &Path,
-    input: Box<dyn Read + Send>,
+    input: Input,
     delimiter: u8,
     quoted_newlines: Option<u8>,
-) -> Result<(Lines<Box<dyn Read + Send>>, Vec<String>), TableError> {
+) -> Result<(Lines<Input>, Vec<String>), TableError> {
     let (mut lines, mut line) = (Lines::new(input), Vec::new());
     let first =
         next_record(&mut lines, quoted_newlines, &mut line).map_err(|error| unreadable(file, &error))?;
@@ -159,7 +162,7 @@ fn unreadable(file: &Path, error: &io::Error) -> TableError {
 impl Reader {
     pub(super) fn open(
         file: &Path,
-        input: Box<dyn Read + Send>,
+        input: Input,
         delimiter: Delimiter,
         quoted_newlines: bool,
         columns: &[Wanted],
