@@ -98,12 +98,12 @@ pub trait Model: Sync {
     fn can_be_pure(&self) -> bool {
         false
     }
-    /// Makes a plan, given that the target and the settings are allowed. Use [`plan`](Self::plan), which sees to that.
+    /// Makes a plan, given that the target and the settings are allowed. Use `plan`, which sees to that.
     ///
     /// # Errors
     /// [`ModelError`] if there is no such fit.
     fn new_plan(&self, facts: &Facts, privacy: Option<&Privacy>) -> Result<Box<dyn Planned>, ModelError>;
-    /// Reads a plan without a look at its numbers. Use [`read_plan`](Self::read_plan), which has one.
+    /// Reads a plan without a look at its numbers. Use `read_plan`, which has one.
     ///
     /// # Errors
     /// [`ModelError::Plan`] if it is none.

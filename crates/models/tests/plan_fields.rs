@@ -220,7 +220,7 @@ fn places(value: &Value, place: &str, found: &mut Vec<String>) {
             some.for_each(|(k, item)| places(item, &format!("{place}/{k}"), found));
         }
         Value::Object(items) => {
-            items.iter().for_each(|(name, item)| places(item, &format!("{place}/{name}"), found))
+            items.iter().for_each(|(name, item)| places(item, &format!("{place}/{name}"), found));
         }
         _ => {}
     }
@@ -331,7 +331,6 @@ fn every_edit(share: usize, of: usize) {
         }
     }
     for (model, (fitted, refused)) in &counts {
-        eprintln!("{model}: {fitted} fitted, {refused} refused");
         assert!(fitted > &0 && refused > fitted, "{model}: {fitted} fitted, {refused} refused");
     }
     assert!(wrong.is_empty(), "{} plans:\n{}", wrong.len(), wrong.join("\n"));
@@ -498,7 +497,6 @@ fn memory_and_files_are_as_estimated() {
         let header: usize = saved.arrays.keys().map(|name| name.len() + 70).sum();
         let bytes = 6000.0 + (8 * numbers + header + saved.state.to_string().len()) as f64;
         let ratio = estimate.file_bytes / bytes;
-        eprintln!("{name}: {ratio:.2} of {bytes} bytes, {:.1} s", estimate.seconds());
         // A regression that is better without its features leaves them out.
         let most = if name == "regression" { f64::INFINITY } else { 2.0 };
         assert!((0.5..=most).contains(&ratio), "{name}: {estimate}, and it has {bytes} bytes");

@@ -178,7 +178,7 @@ fn predictions_and_scores_take_every_line() {
 #[test]
 fn schemas_that_are_written_are_accepted() {
     let case = Case::new(RECORDS);
-    let text = |k: usize| if k % 3 == 0 { "Yes" } else { "No" };
+    let text = |k: usize| if k.is_multiple_of(3) { "Yes" } else { "No" };
     let columns: Vec<(&str, ArrayRef)> = vec![
         ("answer", Arc::new(StringArray::from_iter_values((0..400).map(text)))),
         (
