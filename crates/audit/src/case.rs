@@ -295,7 +295,7 @@ pub fn case(name: &str) -> Case {
 /// Columns of the cases with many canaries.
 const WIDE: usize = 24;
 /// The same for probit regression, whose work grows with the sixth power of the number of columns.
-const NARROW: usize = 8;
+const NARROW: usize = 12;
 
 /// The cases with many canaries: tables of models whose later releases depend on earlier ones, so wide that each of the extremes has a
 /// column or word almost for itself.

@@ -471,7 +471,7 @@ fn products_that_would_be_noise_are_not_released() {
     let plan = LogisticPlan::new(&columns, 10_000, 1.0, Some(&privacy)).unwrap();
     assert_eq!(plan.sums().len(), 3);
     for share in [0.0, 0.6] {
-        let runs = 12;
+        let runs = 60;
         let found = (0..runs).map(|seed| scores_found(&columns, &plan, &privacy, (share, 1.0), seed)[0]);
         let aware = found.sum::<f64>() / runs as f64;
         assert!(aware >= 0.88, "{share}: {aware}");
