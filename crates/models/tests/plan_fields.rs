@@ -497,8 +497,9 @@ fn memory_and_files_are_as_estimated() {
         let header: usize = saved.arrays.keys().map(|name| name.len() + 70).sum();
         let bytes = 6000.0 + (8 * numbers + header + saved.state.to_string().len()) as f64;
         let ratio = estimate.file_bytes / bytes;
-        // A regression that is better without its features leaves them out.
-        let most = if name == "regression" { f64::INFINITY } else { 2.0 };
+        // A regression that is better without its features or network leaves them out.
+        let refined = ["regression", "network"].contains(&name) && case.target == Number;
+        let most = if refined { f64::INFINITY } else { 2.0 };
         assert!((0.5..=most).contains(&ratio), "{name}: {estimate}, and it has {bytes} bytes");
     }
 }
