@@ -45,6 +45,11 @@ pub enum ModelError {
     )]
     OnlyWithoutPrivacy { model: &'static str },
     #[error(
+        "a {model} model of two classes cannot be fitted with privacy: intervals of its probabilities would not hold the truth as often as they \
+         state; hint: use `logistic` or `probit`, or --no-privacy for a result that you keep"
+    )]
+    PrivateClasses { model: &'static str },
+    #[error(
         "a {model} model can only be fitted with privacy; hint: a large epsilon comes close to a fit without"
     )]
     OnlyWithPrivacy { model: &'static str },

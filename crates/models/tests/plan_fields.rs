@@ -106,7 +106,6 @@ fn cases() -> Vec<Case> {
     let wide = [9, 9, 9, 9];
     let features = [("/refinement/features/frequencies", json!(6)), ("/refinement/features/steps", json!(3))];
     let network = [("/refinement/network/steps", json!(4))];
-    let classes = [("/sep/steps", json!(4)), ("/sep/damping/planned", json!([0.5, 0.4, 0.3, 0.2]))];
     let sketch = [
         ("/plan/start/sketch/frequencies", json!(12)),
         ("/plan/start/sketch/restarts", json!(2)),
@@ -118,7 +117,6 @@ fn cases() -> Vec<Case> {
         case("linear", &[2], Number, &[]).without_privacy(),
         case("regression", &[1], Number, &[]).of(4000).with_epsilon(20.0).smaller(&features),
         case("network", &[1, 2], Number, &[("hidden", 3.0)]).smaller(&network),
-        case("network", &[1, 2], TwoClasses, &[("hidden", 2.0)]).smaller(&classes),
         case("network", &[1], Number, &[("hidden", 2.0), ("passes", 2.0)]).without_privacy(),
         case("network", &[1], TwoClasses, &[("hidden", 2.0), ("passes", 2.0)]).without_privacy(),
         case("probit", &[1, 1], TwoClasses, &[]),
@@ -436,7 +434,7 @@ fn what_would_take_too_long_is_refused_with_its_estimate() {
         ("linear", vec![1; 2000], Target::Number),
         ("regression", vec![1; 100_000], Target::Number),
         ("mixture", vec![1; 5000], Target::Nothing),
-        ("network", vec![1; 100_000], Target::TwoClasses),
+        ("network", vec![1; 100_000], Target::Number),
         ("topics", vec![1; 1_000_000], Target::Nothing),
         ("sigmoid-belief", vec![1; 1_000_000], Target::Nothing),
     ] {
@@ -461,8 +459,7 @@ fn memory_and_files_are_as_estimated() {
         case("regression", &[1, 1], Number, &[]).of(4000).with_epsilon(20.0),
         case("network", &[1; 20], Number, &[("hidden", 40.0)])
             .smaller(&[("/refinement/network/steps", json!(2))]),
-        case("network", &[1; 40], TwoClasses, &[("hidden", 40.0)])
-            .smaller(&[("/sep/steps", json!(2)), ("/sep/damping/planned", json!([0.5, 0.2]))]),
+        case("network", &[1; 40], TwoClasses, &[("hidden", 40.0), ("passes", 1.0)]).without_privacy(),
         case("logistic", &[1; 28], TwoClasses, &[]),
         case("logistic", &[500; 4], TwoClasses, &[]),
         case("probit", &[1; 40], TwoClasses, &[]).without_privacy(),

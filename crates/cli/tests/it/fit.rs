@@ -126,7 +126,6 @@ fn every_model_goes_through() {
         ("mixture", groups, "--epsilon 1 --delta 1e-5 --set components=2 --set noise-sd=0.3"),
         ("network", SCHEMA, "--no-privacy --set hidden=5 --set passes=2"),
         ("network", SCHEMA, PRIVACY),
-        ("network", &classes, PRIVACY),
         ("network-vi", SCHEMA, "--no-privacy --set hidden=5 --set passes=2"),
         ("network-sgd", SCHEMA, "--epsilon 1 --delta 1e-5 --set hidden=5 --set batch=100 --set steps=20"),
         ("network", &classes, "--no-privacy --set hidden=5 --set passes=2"),
@@ -183,6 +182,30 @@ fn a_ledger_is_charged_until_nothing_is_left() {
     refused_by_clap(&format!("{fit} --no-privacy"));
     case.write("schema.toml", &SCHEMA.replace("[20, 70]", "[10, 70]"));
     failed_with(&fit, "schema");
+}
+
+/// Intervals of a private network of two classes do not cover: it is refused, and the ledger is as it was.
+#[test]
+fn a_private_network_of_two_classes_is_refused_before_the_charge() {
+    let case = Case::new(1000);
+    case.write(
+        "schema.toml",
+        &SCHEMA.replace(
+            "{ name = \"income\", kind = \"numeric\", bounds = [0, 100], unit = \"kUSD\" }",
+            "{ name = \"rich\", kind = \"boolean\" }",
+        ),
+    );
+    let (ledger, schema) = (case.path("budget.ledger"), case.path("schema.toml"));
+    stdout(&format!("ledger init {ledger} --data-set people --epsilon 1.5 --delta 2e-5 --schema {schema}"));
+    failed_with(
+        &format!("plan network --schema {schema} --records 1000 {PRIVACY}"),
+        "`logistic` or `probit`",
+    );
+    let fit = case.fit("network", "model.reticent");
+    failed_with(&format!("{fit} {PRIVACY} --ledger {ledger} --data-set people"), "`logistic` or `probit`");
+    let shown = json(&format!("ledger show {ledger}"));
+    assert_eq!(shown[0]["spent"]["epsilon"].as_f64(), Some(0.0), "{shown}");
+    assert!(!std::path::Path::new(&case.path("model.reticent")).exists());
 }
 
 #[track_caller]

@@ -34,12 +34,10 @@
 mod predict;
 mod refine;
 mod relu;
-mod simulate;
 mod site;
 
 pub use super::prediction::Prediction;
 pub use predict::NetworkPosterior;
-pub use simulate::SimulatedClasses;
 pub use site::NetworkCavity;
 pub(super) use site::tilted_gamma;
 
