@@ -108,11 +108,14 @@ impl Pooled {
             let (local, ratio) = self.local();
             let records: Vec<f64> = local.iter().map(|x| x / ratio).collect();
             let sum: Vec<f64> = records.iter().zip(&evidence.information).map(|(a, b)| a + b).collect();
-            let gain = matrix::multiply(&records, &matrix::symmetric_inverse(&sum, n)?, n);
-            let known = symmetric(&matrix::multiply(&gain, &evidence.information, n), n);
+            let inverse = matrix::symmetric_inverse(&sum, n)?;
+            // F - F(F + H)^-1 F: without noise H is so large that a product with it would be little but rounding errors.
+            let lost = matrix::sandwich(&records, &inverse, n);
+            let known: Vec<f64> = records.iter().zip(&lost).map(|(f, lost)| f - lost).collect();
             let covariance = matrix::symmetric_inverse(&self.precisions.added_to(&known, n), n)?;
-            let mut natural = vec![0.0; n];
-            matrix::times(&gain, n, &evidence.natural, &mut natural);
+            let (mut solved, mut natural) = (vec![0.0; n], vec![0.0; n]);
+            matrix::times(&inverse, n, &evidence.natural, &mut solved);
+            matrix::times(&records, n, &solved, &mut natural);
             matrix::times(&covariance, n, &natural, &mut self.weights);
             self.stay_near();
             self.precisions.climb(&known, &natural)?;
