@@ -186,7 +186,7 @@ impl Fitted for NetworkPosterior {
 mod tests {
     use super::*;
 
-    /// Simulated 95 % intervals of two classes held between 27 and 100 % of true scores, and fewer at larger budgets.
+    /// Simulated 95 % intervals of two classes held between 27 and 100 % of true scores, mostly fewer at larger budgets.
     #[test]
     fn private_networks_of_two_classes_are_refused() {
         let privacy = Privacy::new(3.0, 1e-6, Adjacency::ReplaceOne).unwrap();
