@@ -135,9 +135,13 @@ pub fn attack(case: &Case, mechanism: &Mechanism, claim: Claim, effort: &Effort)
         let ended = mechanism.play(&table.rows(|k| coins[k]), releases)?;
         Ok::<_, Failure>((coins, ended.heard))
     };
-    let started = Instant::now();
-    let chosen = (0..CHOSEN_ON).map(|_| run()).collect::<Result<Vec<_>, _>>()?;
-    let (runs, _) = effort.games(started.elapsed().as_secs_f64() / CHOSEN_ON as f64);
+    let (mut chosen, mut seconds) = (Vec::new(), f64::INFINITY);
+    for _ in 0..CHOSEN_ON {
+        let started = Instant::now();
+        chosen.push(run()?);
+        seconds = seconds.min(started.elapsed().as_secs_f64());
+    }
+    let (runs, _) = effort.games(seconds);
     for (_, heard) in &chosen {
         let raw = reader.raw(heard);
         reader.means.iter_mut().zip(raw).for_each(|(mean, s)| *mean += s / CHOSEN_ON as f64);
@@ -167,6 +171,7 @@ pub fn attack(case: &Case, mechanism: &Mechanism, claim: Claim, effort: &Effort)
         claim,
         found: Found::Guesses(found),
         chosen_on: CHOSEN_ON,
+        seconds,
         mu: None,
     })
 }

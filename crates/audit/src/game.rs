@@ -22,6 +22,9 @@ const SHARP_MU: f64 = 1.5;
 /// Releases among which those are looked for that do not depend on earlier ones.
 const FIRST: usize = 4;
 
+/// Pairs of games that are timed. The shortest game counts, since other processes only make games longer.
+const TIMED: usize = 5;
+
 /// How many games to play.
 #[derive(Debug, Clone, Copy)]
 pub struct Effort {
@@ -60,6 +63,8 @@ pub struct Games {
     pub second: Vec<Observation>,
     /// How many of each are for choosing the event.
     pub chosen_on: usize,
+    /// What one game takes.
+    pub seconds: f64,
 }
 
 impl Games {
@@ -75,14 +80,19 @@ impl Games {
         // The first games include what is only done once, such as reading a program from disk.
         first()?;
         second()?;
-        let started = Instant::now();
-        let (mut games, mut others) = (vec![first()?], vec![second()?]);
-        let (counted, chosen_on) = effort.games(started.elapsed().as_secs_f64() / 2.0);
+        let (mut games, mut others, mut seconds) = (Vec::new(), Vec::new(), f64::INFINITY);
+        for _ in 0..TIMED {
+            let started = Instant::now();
+            games.push(first()?);
+            others.push(second()?);
+            seconds = seconds.min(started.elapsed().as_secs_f64() / 2.0);
+        }
+        let (counted, chosen_on) = effort.games(seconds);
         while games.len() < counted + chosen_on {
             games.push(first()?);
             others.push(second()?);
         }
-        Ok(Self { first: games, second: others, chosen_on })
+        Ok(Self { first: games, second: others, chosen_on, seconds })
     }
 
     /// Chooses the event on some games and counts it on the others.
@@ -98,6 +108,7 @@ impl Games {
             claim,
             found: Found::Event(event.count(counted, other_counted)),
             chosen_on: 2 * self.chosen_on,
+            seconds: self.seconds,
             mu: None,
         }
     }

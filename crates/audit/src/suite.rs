@@ -10,7 +10,7 @@ use crate::case::{Case, canary_cases, case, cases};
 use crate::command::{self, Files, odd_lines};
 use crate::failure::Failure;
 use crate::game::{Arena, Data, Effort};
-use crate::row::Row;
+use crate::row::{MAX_ROWS, Row};
 
 /// The budget of whole fits.
 const WHOLE: (f64, f64) = (4.0, 1e-5);
@@ -66,10 +66,10 @@ impl Suite {
         let effort = |cheap, cheap_below, seconds, least| Effort { cheap, cheap_below, seconds, least };
         Self {
             whole: effort(2000, 0.01, 8.0, 100),
-            releases: effort(20_000, 0.002, 8.0, 400),
-            special: effort(1000, 0.001, 2.0, 100),
+            releases: effort(20_000, 0.004, 20.0, 400),
+            special: effort(2000, 0.01, 4.0, 100),
             command: effort(2000, 0.01, 5.0, 240),
-            odd: Effort::games_in_any_case(240),
+            odd: effort(2000, 0.01, 5.0, 240),
             canaries: effort(100, 0.02, 2.0, 20),
             costly: true,
         }
@@ -201,7 +201,15 @@ impl Suite {
             return Err(Failure::new("the games through the command line ended early"));
         };
         let rows = library?.into_iter().chain(command?);
-        Ok(TITLES.iter().zip(rows).map(|(&(title, about), rows)| Section { title, about, rows }).collect())
+        let sections: Vec<Section> =
+            TITLES.iter().zip(rows).map(|(&(title, about), rows)| Section { title, about, rows }).collect();
+        // The confidence of the whole table is shared by so many.
+        match sections.iter().map(|section| section.rows.len()).sum::<usize>() {
+            0..=MAX_ROWS => Ok(sections),
+            more => {
+                Err(Failure::new(format!("{more} results, and at most {MAX_ROWS} have their confidence")))
+            }
+        }
     }
 
     /// The first four sections.
