@@ -1,12 +1,11 @@
 //! Many canaries at once: see [`one_run`](crate::one_run) for the bound.
 
-use std::time::Instant;
-
 use rand::RngExt;
 use reticent::budget::{Adjacency, Privacy};
 use reticent::matrix::{cholesky, solve};
 
 use crate::case::Case;
+use crate::clock::of_thread;
 use crate::failure::Failure;
 use crate::game::Effort;
 use crate::library::{Heard, Mechanism, encode};
@@ -135,12 +134,9 @@ pub fn attack(case: &Case, mechanism: &Mechanism, claim: Claim, effort: &Effort)
         let ended = mechanism.play(&table.rows(|k| coins[k]), releases)?;
         Ok::<_, Failure>((coins, ended.heard))
     };
-    let (mut chosen, mut seconds) = (Vec::new(), f64::INFINITY);
-    for _ in 0..CHOSEN_ON {
-        let started = Instant::now();
-        chosen.push(run()?);
-        seconds = seconds.min(started.elapsed().as_secs_f64());
-    }
+    let started = of_thread();
+    let chosen = (0..CHOSEN_ON).map(|_| run()).collect::<Result<Vec<_>, _>>()?;
+    let seconds = (of_thread() - started) / CHOSEN_ON as f64;
     let (runs, _) = effort.games(seconds);
     for (_, heard) in &chosen {
         let raw = reader.raw(heard);

@@ -1,11 +1,10 @@
 //! Games through the library.
 
-use std::time::Instant;
-
 use reticent::budget::{Adjacency, Privacy};
 use reticent::receipt::Receipt;
 
 use crate::case::Case;
+use crate::clock::{Clock, of_thread};
 use crate::event::{Aim, Event, Observation};
 use crate::failure::Failure;
 use crate::library::{Mechanism, encode, shown, squared_mu, whole_mu};
@@ -22,17 +21,17 @@ const SHARP_MU: f64 = 1.5;
 /// Releases among which those are looked for that do not depend on earlier ones.
 const FIRST: usize = 4;
 
-/// Pairs of games that are timed. The shortest game counts, since other processes only make games longer.
-const TIMED: usize = 5;
+/// Games on each data set that are timed.
+const TIMED: usize = 10;
 
 /// How many games to play.
 #[derive(Debug, Clone, Copy)]
 pub struct Effort {
     /// Games that are counted where one is cheap, on both data sets together.
     pub cheap: usize,
-    /// A game is cheap if it takes less than this, in seconds.
+    /// A game is cheap if it takes less CPU time than this, in seconds.
     pub cheap_below: f64,
-    /// Seconds for games that are not cheap.
+    /// CPU seconds for games that are not cheap.
     pub seconds: f64,
     /// Games that are counted at least.
     pub least: usize,
@@ -63,30 +62,31 @@ pub struct Games {
     pub second: Vec<Observation>,
     /// How many of each are for choosing the event.
     pub chosen_on: usize,
-    /// What one game takes.
+    /// CPU time of one game.
     pub seconds: f64,
 }
 
 impl Games {
-    /// Plays as many games as the effort allows: one after the other on both data sets, so that nothing else than the data differs.
+    /// Plays as many games as the effort allows by this clock: one after the other on both data sets, so that nothing else than the data differs.
     ///
     /// # Errors
     /// What a game fails with.
     pub fn play(
         effort: &Effort,
+        clock: Clock,
         mut first: impl FnMut() -> Result<Observation, Failure>,
         mut second: impl FnMut() -> Result<Observation, Failure>,
     ) -> Result<Self, Failure> {
         // The first games include what is only done once, such as reading a program from disk.
         first()?;
         second()?;
-        let (mut games, mut others, mut seconds) = (Vec::new(), Vec::new(), f64::INFINITY);
+        let (mut games, mut others) = (Vec::new(), Vec::new());
+        let started = clock();
         for _ in 0..TIMED {
-            let started = Instant::now();
             games.push(first()?);
             others.push(second()?);
-            seconds = seconds.min(started.elapsed().as_secs_f64() / 2.0);
         }
+        let seconds = (clock() - started) / (2 * TIMED) as f64;
         let (counted, chosen_on) = effort.games(seconds);
         while games.len() < counted + chosen_on {
             games.push(first()?);
@@ -279,7 +279,7 @@ impl Arena {
             Ok(observation)
         };
         let Neighbours { rows, other_rows, .. } = &self.neighbours;
-        let games = Games::play(effort, || game(rows), || game(other_rows))?;
+        let games = Games::play(effort, of_thread, || game(rows), || game(other_rows))?;
         Ok(games.row(format!("{}: whole fit", self.name), self.mechanism.adjacency(), self.claim()?))
     }
 
@@ -292,7 +292,7 @@ impl Arena {
         let most = self.score.fixed.max(1);
         let game = |rows: &[f64]| Ok(vec![self.score.of(&self.mechanism.play(rows, most)?.heard)]);
         let Neighbours { rows, other_rows, .. } = &self.neighbours;
-        let games = Games::play(effort, || game(rows), || game(other_rows))?;
+        let games = Games::play(effort, of_thread, || game(rows), || game(other_rows))?;
         let claim = Claim { mu: self.score.fixed_mu, ..self.claim()? };
         let releases = if most == 1 { "first release".to_owned() } else { format!("first {most} releases") };
         let row = games.row(format!("{}: {releases}", self.name), self.mechanism.adjacency(), claim);

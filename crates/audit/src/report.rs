@@ -24,7 +24,7 @@ them apart is counted. The event is chosen on other games than it is counted on.
   what is missing to 1 is noise that these neighbours did not need. The estimate has an error, so a value slightly above 1 refutes nothing.
 - A lower bound far below its claim has three possible causes: few games, a weak attack, or more noise than needed. Tightness shows the last.
 - *Event counted*: in how many games on the first and on the second data set the event happened. *Chosen on*: the games that the event was chosen on. \
-  *ms a game*: the shortest of several games.
+  *ms a game*: CPU time of one.
 ";
 
 /// The document. `date` is that of the run.

@@ -42,7 +42,7 @@ pub struct Row {
     pub found: Found,
     /// Games that the event was chosen on.
     pub chosen_on: usize,
-    /// What one game, or one run with canaries, takes.
+    /// CPU time of one game, or of one run with canaries.
     pub seconds: f64,
     /// The estimate of mu with its standard error, where scores are normal.
     pub mu: Option<(f64, f64)>,
