@@ -262,7 +262,7 @@ pub fn cases() -> Vec<Case> {
         class("probit", "probit", &[]),
         mixture(),
         number("network of a number", "network", &HIDDEN),
-        class("network of two classes", "network", &HIDDEN),
+        Case { costly: true, ..class("network of two classes", "network", &HIDDEN) },
         hmm(),
         topics("topics", 6),
         booleans("sigmoid-belief", "sigmoid-belief", &UNITS, 3),
