@@ -18,8 +18,8 @@ const WHOLE: (f64, f64) = (4.0, 1e-5);
 const PURE: (f64, f64) = (1.0, 0.0);
 /// The budget of fits by the command line: so small that what gives a record away is seen in few games.
 const COMMAND: (f64, f64) = (1.0, 1e-5);
-/// The budget of fits with canaries. All of them could be revealed with a probability of twice their number times delta, which must be
-/// far below the error probability of a result.
+/// The budget of fits with canaries. The bound allows for all of them being revealed with a probability of up to twice their number times delta,
+/// so that a delta as of other fits would leave nothing to refute.
 const CANARIES: (f64, f64) = (2.0, 1e-14);
 
 /// A budget under an adjacency.
@@ -70,7 +70,7 @@ impl Suite {
             special: effort(2000, 0.01, 4.0, 100),
             command: effort(2000, 0.01, 5.0, 240),
             odd: effort(2000, 0.01, 5.0, 240),
-            canaries: effort(100, 0.02, 2.0, 20),
+            canaries: effort(2000, 0.01, 8.0, 20),
             costly: true,
         }
     }
