@@ -1,12 +1,11 @@
 //! Many canaries at once: see [`one_run`](crate::one_run) for the bound.
 
-use std::time::Instant;
-
 use rand::RngExt;
 use reticent::budget::{Adjacency, Privacy};
 use reticent::matrix::{cholesky, solve};
 
 use crate::case::Case;
+use crate::clock::of_thread;
 use crate::failure::Failure;
 use crate::game::Effort;
 use crate::library::{Heard, Mechanism, encode};
@@ -135,9 +134,10 @@ pub fn attack(case: &Case, mechanism: &Mechanism, claim: Claim, effort: &Effort)
         let ended = mechanism.play(&table.rows(|k| coins[k]), releases)?;
         Ok::<_, Failure>((coins, ended.heard))
     };
-    let started = Instant::now();
+    let started = of_thread();
     let chosen = (0..CHOSEN_ON).map(|_| run()).collect::<Result<Vec<_>, _>>()?;
-    let (runs, _) = effort.games(started.elapsed().as_secs_f64() / CHOSEN_ON as f64);
+    let seconds = (of_thread() - started) / CHOSEN_ON as f64;
+    let (runs, _) = effort.games(seconds);
     for (_, heard) in &chosen {
         let raw = reader.raw(heard);
         reader.means.iter_mut().zip(raw).for_each(|(mean, s)| *mean += s / CHOSEN_ON as f64);
@@ -167,6 +167,7 @@ pub fn attack(case: &Case, mechanism: &Mechanism, claim: Claim, effort: &Effort)
         claim,
         found: Found::Guesses(found),
         chosen_on: CHOSEN_ON,
+        seconds,
         mu: None,
     })
 }

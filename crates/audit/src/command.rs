@@ -9,6 +9,7 @@ use reticent_tables::ModelFile;
 use serde_json::Value;
 
 use crate::case::Case;
+use crate::clock::of_children;
 use crate::event::Observation;
 use crate::failure::Failure;
 use crate::game::{Effort, Games};
@@ -165,7 +166,7 @@ pub fn play(
     let (first, second) =
         (Fit::new(program, case, &files.first, about)?, Fit::new(program, case, &files.second, about)?);
     let claimed = second.claim()?;
-    let games = Games::play(effort, || Ok(first.play()?.0), || Ok(second.play()?.0))?;
+    let games = Games::play(effort, of_children, || Ok(first.play()?.0), || Ok(second.play()?.0))?;
     let claim = Claim { epsilon: claimed, delta: privacy.delta(), mu: None };
     Ok(games.row(format!("{}: {what}", case.name), privacy.adjacency(), claim))
 }

@@ -1,5 +1,6 @@
 //! The event that tells two data sets apart: chosen on some games, counted on others.
 
+use crate::row::ALPHA;
 use crate::statistics::{Counts, moments};
 
 /// What one game showed, as numbers. Games of one kind show as many numbers each; those that are not finite are replaced.
@@ -9,8 +10,9 @@ pub type Observation = Vec<f64>;
 const THRESHOLDS: usize = 200;
 /// Single numbers that are tried as scores: those that differ most.
 const SINGLES: usize = 8;
-/// The error probability of the limits by which events are compared. It is not that of a result.
-const COMPARED_AT: f64 = 0.05;
+/// The error probability of the limits by which events are compared: that of a result. A larger one would favour thresholds so far out that
+/// a handful of games decides, which are the best by chance. Where games are too few to refute anything, the largest gap of both rates decides.
+const COMPARED_AT: f64 = ALPHA;
 
 /// A number of an observation is above or below a threshold. The number is a weighted sum of what was observed.
 #[derive(Debug, Clone)]

@@ -1,11 +1,10 @@
 //! Games through the library.
 
-use std::time::Instant;
-
 use reticent::budget::{Adjacency, Privacy};
 use reticent::receipt::Receipt;
 
 use crate::case::Case;
+use crate::clock::{Clock, of_thread};
 use crate::event::{Aim, Event, Observation};
 use crate::failure::Failure;
 use crate::library::{Mechanism, encode, shown, squared_mu, whole_mu};
@@ -22,14 +21,17 @@ const SHARP_MU: f64 = 1.5;
 /// Releases among which those are looked for that do not depend on earlier ones.
 const FIRST: usize = 4;
 
+/// Games on each data set that are timed.
+const TIMED: usize = 10;
+
 /// How many games to play.
 #[derive(Debug, Clone, Copy)]
 pub struct Effort {
     /// Games that are counted where one is cheap, on both data sets together.
     pub cheap: usize,
-    /// A game is cheap if it takes less than this, in seconds.
+    /// A game is cheap if it takes less CPU time than this, in seconds.
     pub cheap_below: f64,
-    /// Seconds for games that are not cheap.
+    /// CPU seconds for games that are not cheap.
     pub seconds: f64,
     /// Games that are counted at least.
     pub least: usize,
@@ -60,29 +62,37 @@ pub struct Games {
     pub second: Vec<Observation>,
     /// How many of each are for choosing the event.
     pub chosen_on: usize,
+    /// CPU time of one game.
+    pub seconds: f64,
 }
 
 impl Games {
-    /// Plays as many games as the effort allows: one after the other on both data sets, so that nothing else than the data differs.
+    /// Plays as many games as the effort allows by this clock: one after the other on both data sets, so that nothing else than the data differs.
     ///
     /// # Errors
     /// What a game fails with.
     pub fn play(
         effort: &Effort,
+        clock: Clock,
         mut first: impl FnMut() -> Result<Observation, Failure>,
         mut second: impl FnMut() -> Result<Observation, Failure>,
     ) -> Result<Self, Failure> {
         // The first games include what is only done once, such as reading a program from disk.
         first()?;
         second()?;
-        let started = Instant::now();
-        let (mut games, mut others) = (vec![first()?], vec![second()?]);
-        let (counted, chosen_on) = effort.games(started.elapsed().as_secs_f64() / 2.0);
+        let (mut games, mut others) = (Vec::new(), Vec::new());
+        let started = clock();
+        for _ in 0..TIMED {
+            games.push(first()?);
+            others.push(second()?);
+        }
+        let seconds = (clock() - started) / (2 * TIMED) as f64;
+        let (counted, chosen_on) = effort.games(seconds);
         while games.len() < counted + chosen_on {
             games.push(first()?);
             others.push(second()?);
         }
-        Ok(Self { first: games, second: others, chosen_on })
+        Ok(Self { first: games, second: others, chosen_on, seconds })
     }
 
     /// Chooses the event on some games and counts it on the others.
@@ -98,6 +108,7 @@ impl Games {
             claim,
             found: Found::Event(event.count(counted, other_counted)),
             chosen_on: 2 * self.chosen_on,
+            seconds: self.seconds,
             mu: None,
         }
     }
@@ -268,7 +279,7 @@ impl Arena {
             Ok(observation)
         };
         let Neighbours { rows, other_rows, .. } = &self.neighbours;
-        let games = Games::play(effort, || game(rows), || game(other_rows))?;
+        let games = Games::play(effort, of_thread, || game(rows), || game(other_rows))?;
         Ok(games.row(format!("{}: whole fit", self.name), self.mechanism.adjacency(), self.claim()?))
     }
 
@@ -281,7 +292,7 @@ impl Arena {
         let most = self.score.fixed.max(1);
         let game = |rows: &[f64]| Ok(vec![self.score.of(&self.mechanism.play(rows, most)?.heard)]);
         let Neighbours { rows, other_rows, .. } = &self.neighbours;
-        let games = Games::play(effort, || game(rows), || game(other_rows))?;
+        let games = Games::play(effort, of_thread, || game(rows), || game(other_rows))?;
         let claim = Claim { mu: self.score.fixed_mu, ..self.claim()? };
         let releases = if most == 1 { "first release".to_owned() } else { format!("first {most} releases") };
         let row = games.row(format!("{}: {releases}", self.name), self.mechanism.adjacency(), claim);

@@ -11,6 +11,7 @@
 
 pub mod canaries;
 pub mod case;
+pub mod clock;
 pub mod command;
 pub mod event;
 pub mod failure;

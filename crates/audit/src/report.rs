@@ -3,33 +3,98 @@
 use std::fmt::Write as _;
 use std::time::SystemTime;
 
-use crate::row::{ALPHA, MOST_ROWS, Row};
+use crate::case::{WITHOUT_PRIVACY, cases};
+use crate::row::{ALPHA, Found, MAX_ROWS, Row};
 use crate::suite::Section;
+
+/// Games that an estimate of tightness should have.
+pub const TIGHTNESS_GAMES: u64 = 20_000;
+
+/// How to read the table, up to the sections.
+const ABOUT: &str = "\
+## How to read it
+
+Each line is an attack on a claim of privacy. Two neighbouring data sets are fitted many times, with noise from the operating system, and an event that tells \
+them apart is counted. The event is chosen on other games than it is counted on. Where many canaries are in one data set, right guesses are counted instead.
+
+- *Epsilon, lower bound* and *mu, lower bound* are the largest values that the counts rule out, from Clopper-Pearson limits of both rates. mu is the \
+  parameter of Gaussian differential privacy (Dong, Roth, Su 2022); it is given where all noise is Gaussian and all records take part.
+- A claim below its lower bound is refuted, and the audit fails.
+- *Tightness* is an estimate of mu, from the distance of the scores of both data sets, over the claim. 1 is noise that is just enough; \
+  what is missing to 1 is noise that these neighbours did not need. The estimate has an error, so a value slightly above 1 refutes nothing.
+- A lower bound far below its claim has three possible causes: few games, a weak attack, or more noise than needed. Tightness shows the last.
+- *Event counted*: in how many games on the first and on the second data set the event happened. *Chosen on*: the games that the event was chosen on. \
+  *ms a game*: CPU time of one.
+";
 
 /// The document. `date` is that of the run.
 #[must_use]
 pub fn markdown(sections: &[Section], date: &str, seconds: f64) -> String {
-    let rows = || sections.iter().flat_map(|section| &section.rows);
-    let refuted = rows().filter(|row| row.refuted()).count();
-    let counted: u64 = rows().map(Row::counted).sum();
+    let rows: Vec<&Row> = sections.iter().flat_map(|section| &section.rows).collect();
     let mut text = format!(
-        "# Audit\n\n\
-         Written by `cargo xtask audit` on {date}, in {:.0} minutes. {} results from {counted} counted games and guesses; {refuted} claims are refuted.\n\n\
-         Each line is an attack on a claim of privacy: two neighbouring data sets, fitted many times with noise from the operating system, and an event \
-         that tells them apart. The event is chosen on other games than it is counted on. *Epsilon refuted* and *mu refuted* are lower bounds of what the \
-         program really costs (Clopper-Pearson limits of both rates); they hold for all lines together with a confidence of 1 - 1e-6, that is 1 - {ALPHA:.0e} \
-         for each of at most {MOST_ROWS}. A claim below a bound is refuted, and the audit fails. A bound far below its claim may mean that games were too few, \
-         that the attack is weak, or that there is more noise than needed: observed over claimed mu tells the last apart, where it is given. \
-         mu is the parameter of Gaussian differential privacy (Dong, Roth, Su 2022).\n\n\
-         What is counted: how often the event happened on the first and on the second data set.\n",
+        "# Audit\n\nWritten by `cargo xtask audit` on {date}, in {:.0} minutes.\n\n{}{}\n{ABOUT}",
         seconds / 60.0,
-        rows().count(),
+        summary(&rows),
+        not_played()
     );
     for Section { title, about, rows } in sections {
         let _ = write!(text, "\n## {title}\n\n{about}\n\n{}", Row::heading());
         rows.iter().for_each(|row| text.push_str(&row.markdown()));
     }
     text
+}
+
+/// The results in a few lines.
+fn summary(rows: &[&Row]) -> String {
+    let refuted = rows.iter().filter(|row| row.refuted()).count();
+    let games: u64 =
+        rows.iter().filter(|row| matches!(row.found, Found::Event(_))).map(|row| row.counted()).sum();
+    let guesses: u64 =
+        rows.iter().filter(|row| matches!(row.found, Found::Guesses(_))).map(|row| row.counted()).sum();
+    let mut text = format!(
+        "- {} results from {games} counted games and {guesses} guesses about canaries; {refuted} claims are refuted.\n\
+         - All lower bounds hold together with a confidence of 1 - 1e-6: 1 - {ALPHA:.0e} for each of at most {MAX_ROWS}.\n",
+        rows.len()
+    );
+    let mut largest = |name: &str, ratio: &dyn Fn(&Row) -> Option<f64>| {
+        let ratios = rows.iter().filter_map(|row| Some((ratio(row)?, row)));
+        if let Some((ratio, row)) = ratios.max_by(|(a, _), (b, _)| a.total_cmp(b)) {
+            let _ = writeln!(
+                text,
+                "- Largest lower bound of {name} over its claim: {ratio:.3} ({}, {}).",
+                row.game, row.adjacency
+            );
+        }
+    };
+    largest("epsilon", &|row| Some(row.epsilon() / row.claim.epsilon));
+    largest("mu", &|row| Some(row.refuted_mu()? / row.claim.mu?));
+    let (many, few): (Vec<&Row>, Vec<&Row>) =
+        rows.iter().filter(|row| row.tightness().is_some()).partition(|row| row.counted() >= TIGHTNESS_GAMES);
+    let ratios = || many.iter().filter_map(|row| Some(row.tightness()?.0));
+    let (least, most) = ratios().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), x| (a.min(x), b.max(x)));
+    if !many.is_empty() {
+        let _ = writeln!(
+            text,
+            "- Tightness from at least {TIGHTNESS_GAMES} games: {least:.3} to {most:.3}, over {} results. {} more have fewer games: they are of \
+             special data, or their games take long.",
+            many.len(),
+            few.len()
+        );
+    }
+    text
+}
+
+/// Models and adjacencies without games.
+fn not_played() -> String {
+    let cases = cases();
+    let mut without: Vec<&str> =
+        cases.iter().filter(|case| !case.add_remove).map(|case| case.model).collect();
+    without.dedup();
+    format!(
+        "- Not played, since the program refuses it: {} with privacy; {} under add/remove.\n",
+        WITHOUT_PRIVACY.join(", "),
+        without.join(", ")
+    )
 }
 
 /// The date of today, in UTC.

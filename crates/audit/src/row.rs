@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use crate::statistics::Counts;
 
 /// The largest number of results of one audit.
-pub const MOST_ROWS: usize = 1000;
+pub const MAX_ROWS: usize = 1000;
 /// The error probability of one result: 1e-6 for all of them, by Bonferroni.
-pub const ALPHA: f64 = 1e-6 / MOST_ROWS as f64;
+pub const ALPHA: f64 = 1e-6 / MAX_ROWS as f64;
 
 /// What a fit claims about its releases, or a part of them.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -42,6 +42,8 @@ pub struct Row {
     pub found: Found,
     /// Games that the event was chosen on.
     pub chosen_on: usize,
+    /// CPU time of one game, or of one run with canaries.
+    pub seconds: f64,
     /// The estimate of mu with its standard error, where scores are normal.
     pub mu: Option<(f64, f64)>,
 }
@@ -74,6 +76,13 @@ impl Row {
         }
     }
 
+    /// The estimate of mu over the claim, with half the width of its 95 % interval.
+    #[must_use]
+    pub fn tightness(&self) -> Option<(f64, f64)> {
+        let ((estimate, error), claimed) = self.mu.zip(self.claim.mu)?;
+        Some((estimate / claimed, 1.96 * error / claimed))
+    }
+
     /// Whether the claim is refuted.
     #[must_use]
     pub fn refuted(&self) -> bool {
@@ -84,9 +93,9 @@ impl Row {
     /// The names of the columns.
     #[must_use]
     pub fn heading() -> String {
-        let names = "| game | adjacency | epsilon, delta claimed | epsilon refuted | mu claimed | mu refuted | mu observed / claimed (95 %) \
-                     | counted | chosen on | |\n";
-        format!("{names}{}|\n", "|---".repeat(10))
+        let names = "| game | adjacency | epsilon, delta claimed | epsilon, lower bound | mu claimed | mu, lower bound \
+                     | tightness: mu estimated / claimed (95 %) | event counted | chosen on | ms a game | result |\n";
+        format!("{names}{}|\n", "|---".repeat(11))
     }
 
     /// As a line of Markdown.
@@ -101,9 +110,8 @@ impl Row {
             self.epsilon()
         );
         let _ = write!(line, "| {} | {} ", number(mu), number(self.refuted_mu()));
-        let tightness = self.mu.zip(mu).map(|((observed, error), claimed)| {
-            let (low, high) = ((observed - 1.96 * error) / claimed, (observed + 1.96 * error) / claimed);
-            format!("{:.3} ({low:.3} to {high:.3})", observed / claimed)
+        let tightness = self.tightness().map(|(estimate, half)| {
+            format!("{estimate:.3} ({:.3} to {:.3})", estimate - half, estimate + half)
         });
         let counted = match self.found {
             Found::Event(Counts { hits, games, false_hits, other_games }) => {
@@ -116,9 +124,10 @@ impl Row {
         let verdict = if self.refuted() { "**refuted**" } else { "holds" };
         let _ = writeln!(
             line,
-            "| {} | {counted} | {} | {verdict} |",
+            "| {} | {counted} | {} | {:.3} | {verdict} |",
             tightness.unwrap_or_default(),
-            self.chosen_on
+            self.chosen_on,
+            1e3 * self.seconds
         );
         line
     }
@@ -132,7 +141,7 @@ mod tests {
         let counts = Counts { hits, games: 1000, false_hits, other_games: 1000 };
         let claim = Claim { epsilon, delta: 1e-5, mu };
         let (game, adjacency) = ("a game".to_owned(), "replace-one".to_owned());
-        Row { game, adjacency, claim, found: Found::Event(counts), chosen_on: 0, mu: None }
+        Row { game, adjacency, claim, found: Found::Event(counts), chosen_on: 0, seconds: 0.001, mu: None }
     }
 
     /// With 1000 games each and nothing on the other side, 1 - (alpha/2)^(1/1000) and its complement are the rates.

@@ -5,6 +5,7 @@
 use reticent::budget::{Adjacency, Privacy};
 use reticent_audit::canaries;
 use reticent_audit::case::{ADJACENCIES, Case, canary_cases, case, cases};
+use reticent_audit::clock::of_thread;
 use reticent_audit::game::{Arena, Data, Effort, Games};
 use reticent_audit::library::Mechanism;
 use reticent_audit::row::{Claim, Row};
@@ -95,7 +96,7 @@ fn a_fit_without_noise_is_caught() {
     let game =
         |rows: &[f64]| Ok(reticent_audit::library::shown(mechanism.play(rows, usize::MAX)?.result.as_ref()));
     let (first, second) = (|| game(&neighbours.rows), || game(&neighbours.other_rows));
-    let games = Games::play(&Effort::games_in_any_case(300), first, second).unwrap();
+    let games = Games::play(&Effort::games_in_any_case(300), of_thread, first, second).unwrap();
     let claim = Claim { epsilon: 1.0, delta: 1e-5, mu: None };
     let row = games.row("no noise".into(), Adjacency::ReplaceOne, claim);
     assert!(row.refuted(), "{}", row.markdown());
