@@ -149,7 +149,15 @@ impl Mechanism {
     /// # Errors
     /// [`Failure`] if rows are not those of the plan.
     pub fn rehearse(&self, rows: &[f64], most: usize, seed: u64) -> Result<Vec<Heard>, Failure> {
-        Ok(self.run(rows, NoiseSource::insecure_from_seed(seed), most)?.heard)
+        Ok(self.rehearsed(rows, most, seed)?.heard)
+    }
+
+    /// **Not private.** The same with how the fit ended.
+    ///
+    /// # Errors
+    /// [`Failure`] if rows are not those of the plan.
+    pub fn rehearsed(&self, rows: &[f64], most: usize, seed: u64) -> Result<Ended, Failure> {
+        self.run(rows, NoiseSource::insecure_from_seed(seed), most)
     }
 
     /// The receipt of a whole fit: what is claimed.
