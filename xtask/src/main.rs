@@ -15,8 +15,8 @@ cargo xtask test                        format, lints, docs and every test
 cargo xtask deny                        licences, sources, banned and double dependencies
 cargo xtask fuzz --minutes M            fuzzes every reader for so long, or one with --target T; --seed S repeats a search
 cargo xtask bench accounting [--peers]  how fast the accountant is, alone or beside its peers
-cargo xtask docs                        the documentation, with formulas set by KaTeX where npm is at hand
-cargo xtask audit [--short]             attacks on every model, about half an hour; writes docs/audit.md unless --short";
+cargo xtask docs                        the documentation, with its formulas
+cargo xtask audit [--short]             attacks on every model, about 20 minutes; writes docs/audit.md unless --short";
 
 /// What a task ends with: nothing, or what went wrong.
 type Outcome = Result<(), String>;

@@ -122,7 +122,7 @@ pub fn steps(
         account(&event.clone().repeat(times), adjacency, delta, method)
             .map(|cost| cost.epsilon.upper <= epsilon)
     };
-    const MOST: u64 = 1 << 50;
+    const MAX: u64 = 1 << 50;
     if !fits(1)? {
         return Ok(0);
     }
@@ -130,7 +130,7 @@ pub fn steps(
     while fits(too_many)? {
         enough = too_many;
         too_many *= 4;
-        if too_many > MOST {
+        if too_many > MAX {
             return Ok(enough);
         }
     }

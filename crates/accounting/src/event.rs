@@ -17,7 +17,21 @@ pub enum Adjacency {
     /// One record is exchanged for another; the number of records is public.
     ReplaceOne,
     /// One record is added or removed; the number of records is not public.
+    // As some files of before have it.
+    #[cfg_attr(feature = "serde", serde(alias = "add/remove"))]
     AddRemove,
+}
+
+impl Adjacency {
+    /// How many times the clipping norm one record can move a sum: 1 under add/remove adjacency, and under replace-one as many as two
+    /// contributions can be apart: 2 in a ball, $\sqrt2$ where no coordinate is negative.
+    #[must_use]
+    pub fn sensitivity_factor(self, replace_one: f64) -> f64 {
+        match self {
+            Self::ReplaceOne => replace_one,
+            Self::AddRemove => 1.0,
+        }
+    }
 }
 
 impl fmt::Display for Adjacency {

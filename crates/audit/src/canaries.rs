@@ -1,8 +1,8 @@
 //! Many canaries at once: see [`one_run`](crate::one_run) for the bound.
 
 use rand::RngExt;
-use reticent::budget::{Adjacency, Privacy};
-use reticent::matrix::{cholesky, solve};
+use reticent_core::budget::{Adjacency, Privacy};
+use reticent_core::math::matrix::{cholesky, solve};
 
 use crate::case::Case;
 use crate::clock::of_thread;

@@ -1,7 +1,7 @@
 //! The models that are attacked, each with a table on which one record matters much.
 
-use reticent::budget::Adjacency;
-use reticent_models::{Facts, Target};
+use reticent_core::budget::Adjacency;
+use reticent_core::model::{TableShape, Target};
 
 /// A table of a model: public facts, ordinary records, and records at the ends of what the schema allows.
 #[derive(Debug, Clone)]
@@ -37,9 +37,9 @@ pub struct Case {
 impl Case {
     /// Public facts of a table of this many records.
     #[must_use]
-    pub fn facts(&self, records: usize) -> Facts {
-        let mut facts = Facts::new(self.columns.clone(), self.target, records);
-        facts.settings = self.settings.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
+    pub fn facts(&self, records: usize) -> TableShape {
+        let mut facts = TableShape::new(self.columns.clone(), self.target, records);
+        facts.settings = self.settings.iter().map(|&(name, value)| (name.to_owned(), value.into())).collect();
         facts
     }
 
@@ -335,8 +335,8 @@ pub fn canary_cases() -> Vec<Case> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use reticent::budget::Privacy;
-    use reticent_models::{model, models};
+    use reticent_core::budget::Privacy;
+    use reticent_core::model::{model, models};
     use std::collections::BTreeSet;
 
     /// A model without a game would not be audited. Those that are left out must refuse privacy, whatever they are to predict.
@@ -353,7 +353,7 @@ mod tests {
             if exempt {
                 let privacy = Privacy::new(1.0, 1e-6, Adjacency::ReplaceOne).unwrap();
                 for &target in model.targets() {
-                    let facts = Facts::new(vec![1, 1], target, 60);
+                    let facts = TableShape::new(vec![1, 1], target, 60);
                     assert!(model.plan(&facts, None).is_ok() && model.plan(&facts, Some(&privacy)).is_err());
                 }
             }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use reticent::budget::{Adjacency, Privacy};
+use reticent_core::budget::{Adjacency, Privacy};
 use reticent_tables::ModelFile;
 use serde_json::Value;
 

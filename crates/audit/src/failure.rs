@@ -47,9 +47,9 @@ macro_rules! from {
 from!(
     std::io::Error,
     serde_json::Error,
-    reticent_models::ModelError,
+    reticent_core::model::ModelError,
     reticent_tables::TableError,
     reticent_tables::SchemaError,
     reticent_tables::ModelFileError,
-    reticent::budget::PrivacyError
+    reticent_core::budget::PrivacyError
 );

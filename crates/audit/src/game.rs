@@ -1,7 +1,7 @@
 //! Games through the library.
 
-use reticent::budget::{Adjacency, Privacy};
-use reticent::receipt::Receipt;
+use reticent_core::budget::{Adjacency, Privacy};
+use reticent_core::receipt::Receipt;
 
 use crate::case::Case;
 use crate::clock::{Clock, of_thread};

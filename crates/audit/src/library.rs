@@ -3,10 +3,11 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex};
 
-use reticent::budget::{Adjacency, Ledger, LedgerError, Privacy, Request, Spent, Ticket};
-use reticent::receipt::{Entry, Kind, Receipt};
-use reticent::wall::{Geometry, NoiseSource, Records, Sampler};
-use reticent_models::{Fitted, ModelError, Planned, model};
+use reticent_core::budget::{Adjacency, Privacy, Unlimited};
+use reticent_core::model::{ModelError, Planned, Posterior, model};
+use reticent_core::observer::{Observer, ObserverError, Step};
+use reticent_core::receipt::{Entry, Kind, Receipt};
+use reticent_core::wall::{Geometry, NoiseSource, Records, Sampler, Wall};
 use reticent_tables::{Encoder, Schema, Source};
 
 use crate::case::Case;
@@ -27,41 +28,29 @@ pub struct Heard {
 }
 
 /// What a fit ends with.
-pub type Outcome = Result<(Box<dyn Fitted>, Receipt), ModelError>;
+pub type Outcome = Result<(Box<dyn Posterior>, Receipt), ModelError>;
 
 /// Ends a fit after the last release that is of interest.
 struct Enough;
 
-/// Grants everything, and keeps what is released.
+/// Keeps what is released.
 struct Recorder {
     heard: Arc<Mutex<Vec<Heard>>>,
     most: usize,
 }
 
-impl Ledger for Recorder {
-    fn name(&self) -> String {
-        "audit".into()
-    }
-    fn reserve(&mut self, _: &Request) -> Result<Ticket, LedgerError> {
-        Ok(Ticket(String::new()))
-    }
-    fn start(&mut self, _: &Ticket) -> Result<(), LedgerError> {
-        Ok(())
-    }
-    fn released(&mut self, what: &str, _: u64, values: &[f64]) -> Result<(), LedgerError> {
+impl Observer for Recorder {
+    fn on_release(&mut self, step: Step<'_>, values: &[f64]) -> Result<(), ObserverError> {
         let enough = {
             let mut heard = self.heard.lock().expect("no other thread");
-            let earlier = heard.iter().filter(|heard| heard.what == what).count() as u64;
-            heard.push(Heard { what: what.to_owned(), earlier, values: values.to_vec() });
+            let earlier = heard.iter().filter(|heard| heard.what == step.what).count() as u64;
+            heard.push(Heard { what: step.what.to_owned(), earlier, values: values.to_vec() });
             heard.len() >= self.most
         };
         if enough {
             // What follows is post-processing, or releases that are of no interest. Nothing is printed.
             resume_unwind(Box::new(Enough));
         }
-        Ok(())
-    }
-    fn settle(&mut self, _: Ticket, _: Spent<'_>) -> Result<(), LedgerError> {
         Ok(())
     }
 }
@@ -123,10 +112,17 @@ impl Mechanism {
 
     fn run(&self, rows: &[f64], source: NoiseSource, most: usize) -> Result<Ended, Failure> {
         let heard = Arc::new(Mutex::new(Vec::new()));
-        let ledger = Box::new(Recorder { heard: Arc::clone(&heard), most });
+        let observer = Box::new(Recorder { heard: Arc::clone(&heard), most });
         let records = Records::new(rows.to_vec(), self.width).map_err(ModelError::from)?;
         let privacy = self.private.then_some(&self.privacy);
-        let result = catch_unwind(AssertUnwindSafe(|| self.planned.fit(records, source, privacy, ledger)));
+        let fit = || {
+            let plan = self.planned.releases()?;
+            let wall = Wall::open(records, source, plan, privacy, Box::new(Unlimited))?;
+            let mut wall = wall.observed_by(observer);
+            let (fitted, projections) = self.planned.fit(&mut wall)?;
+            Ok((fitted, wall.finish(projections)?))
+        };
+        let result = catch_unwind(AssertUnwindSafe(fit));
         let result = match result {
             Ok(result) => Some(result),
             Err(cause) if cause.is::<Enough>() => None,

@@ -6,9 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use reticent::budget::Adjacency;
-use reticent::receipt::{Kind, Receipt};
-use reticent::wall::Geometry;
+use reticent_core::budget::Adjacency;
+use reticent_core::receipt::{Kind, Receipt};
+use reticent_core::wall::Geometry;
 
 use crate::case::Case;
 use crate::failure::Failure;

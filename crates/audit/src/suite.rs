@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use reticent::budget::{Adjacency, Privacy};
-use reticent_models::model;
+use reticent_core::budget::{Adjacency, Privacy};
+use reticent_core::model::model;
 
 use crate::canaries;
 use crate::case::{Case, canary_cases, case, cases};

@@ -7,9 +7,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use reticent::budget::Privacy;
 use reticent_audit::case::{Case, canary_cases, cases};
 use reticent_audit::library::{Mechanism, encode};
+use reticent_core::budget::Privacy;
 use serde_json::{Value, json};
 
 /// Of a value, relative to the root mean square of its release or array.
@@ -93,9 +93,12 @@ fn released_values_are_those_of_before() {
         return;
     }
     let then: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    let mut largest = 0f64;
     for (name, now) in &all {
         let deviation = deviation(name, now, &then[name]);
         assert!(deviation <= TOLERANCE, "{name}: {deviation:e}");
+        largest = largest.max(deviation);
     }
     assert_eq!(all.len(), then.as_object().unwrap().len());
+    eprintln!("largest deviation {largest:e}");
 }

@@ -2,7 +2,6 @@
 //!
 //! A result is wrong with probability at most 1e-9 (`ALPHA`), so that a failure is never chance.
 
-use reticent::budget::{Adjacency, Privacy};
 use reticent_audit::canaries;
 use reticent_audit::case::{ADJACENCIES, Case, canary_cases, case, cases};
 use reticent_audit::clock::of_thread;
@@ -10,6 +9,7 @@ use reticent_audit::game::{Arena, Data, Effort, Games};
 use reticent_audit::library::Mechanism;
 use reticent_audit::row::{Claim, Row};
 use reticent_audit::suite::Suite;
+use reticent_core::budget::{Adjacency, Privacy};
 
 fn hold(rows: &[Row]) {
     for row in rows {

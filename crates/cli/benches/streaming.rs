@@ -16,7 +16,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
 
 const INPUTS: usize = 20;
-const MOST: f64 = 500.0;
+const MAX: f64 = 500.0;
 const GROWTH: f64 = 1.1;
 /// Asks for a file of records, and nothing else.
 const WRITE: &str = "write";
@@ -123,9 +123,9 @@ fn main() {
         for (model, before) in ["linear", "logistic"].into_iter().zip(&mut before) {
             let (peak, seconds) = fit(folder.path(), model);
             let growth = before.map_or(1.0, |before: f64| peak / before);
-            let met = if peak < MOST && growth < GROWTH { "met" } else { "MISSED" };
+            let met = if peak < MAX && growth < GROWTH { "met" } else { "MISSED" };
             println!(
-                "{model:<8} {rows:>9} records x {INPUTS}, {size:5.0} MB of Parquet: {peak:4.0} MB at most (aim {MOST:.0}), \
+                "{model:<8} {rows:>9} records x {INPUTS}, {size:5.0} MB of Parquet: {peak:4.0} MB at most (aim {MAX:.0}), \
                  x {growth:.2} (aim {GROWTH}), {seconds:.1} s: {met}"
             );
             *before = Some(peak);

@@ -3,7 +3,7 @@
 use reticent_accounting::{Cost, Method, account, account_delta, compare};
 use serde::Serialize;
 
-use crate::event::{EventArgs, SamplingRecord};
+use crate::event::{EventArgs, Noise, SamplingRecord};
 use crate::output::{Failure, json, rounded_down, rounded_up, table};
 
 /// What a sequence of private releases costs.
@@ -37,19 +37,19 @@ pub(crate) struct Args {
 }
 
 #[derive(Serialize)]
-pub(crate) struct Record {
-    pub(crate) epsilon: f64,
+struct Record {
+    epsilon: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) epsilon_lower: Option<f64>,
-    pub(crate) delta: f64,
+    epsilon_lower: Option<f64>,
+    delta: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) delta_lower: Option<f64>,
-    pub(crate) noise_multiplier: f64,
-    pub(crate) accountant: Method,
-    pub(crate) adjacency: String,
-    pub(crate) mechanism: &'static str,
+    delta_lower: Option<f64>,
+    noise_multiplier: f64,
+    accountant: Method,
+    adjacency: String,
+    mechanism: &'static str,
     #[serde(flatten)]
-    pub(crate) sampling: SamplingRecord,
+    sampling: SamplingRecord,
 }
 
 /// The lower end, for the accountants that have one.
@@ -72,17 +72,7 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     };
     let best = account(&event, adjacency, delta, args.event.accountant())?;
     if args.event.json {
-        return Ok(json(&Record {
-            epsilon: best.epsilon.upper,
-            epsilon_lower: lower_end(&best),
-            delta,
-            delta_lower: None,
-            noise_multiplier: args.noise_multiplier,
-            accountant: best.method,
-            adjacency: adjacency.to_string(),
-            mechanism: mechanism_name(args),
-            sampling: args.event.record(times)?,
-        }));
+        return record(args, (best.epsilon.upper, lower_end(&best)), (delta, None), best.method, times);
     }
     let mut text = format!(
         "{}\nnoise multiplier {}, delta {delta:e}\n\n",
@@ -128,17 +118,7 @@ fn delta_at(args: &Args, epsilon: f64, times: u64) -> Result<String, Failure> {
     };
     let delta = account_delta(&event, adjacency, epsilon, accountant)?;
     if args.event.json {
-        return Ok(json(&Record {
-            epsilon,
-            epsilon_lower: None,
-            delta: delta.upper,
-            delta_lower: Some(delta.lower),
-            noise_multiplier: args.noise_multiplier,
-            accountant,
-            adjacency: adjacency.to_string(),
-            mechanism: mechanism_name(args),
-            sampling: args.event.record(times)?,
-        }));
+        return record(args, (epsilon, None), (delta.upper, Some(delta.lower)), accountant, times);
     }
     let (at_most, at_least) = (rounded_up(delta.upper), delta.lower);
     Ok(format!(
@@ -148,6 +128,23 @@ fn delta_at(args: &Args, epsilon: f64, times: u64) -> Result<String, Failure> {
     ))
 }
 
-fn mechanism_name(args: &Args) -> &'static str {
-    if args.event.mechanism == crate::event::Noise::Gaussian { "gaussian" } else { "laplace" }
+/// JSON of a cost, with lower ends where an accountant has them.
+fn record(
+    args: &Args,
+    (epsilon, epsilon_lower): (f64, Option<f64>),
+    (delta, delta_lower): (f64, Option<f64>),
+    accountant: Method,
+    times: u64,
+) -> Result<String, Failure> {
+    Ok(json(&Record {
+        epsilon,
+        epsilon_lower,
+        delta,
+        delta_lower,
+        noise_multiplier: args.noise_multiplier,
+        accountant,
+        adjacency: args.event.adjacency().to_string(),
+        mechanism: if args.event.mechanism == Noise::Gaussian { "gaussian" } else { "laplace" },
+        sampling: args.event.record(times)?,
+    }))
 }

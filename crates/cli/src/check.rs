@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use reticent_tables::{Check, ColumnCheck, Delimiter, Format, Layout, Spots};
+use reticent::{Check, ColumnCheck, Delimiter, Error, Format, Layout, Spots};
 use serde_json::json;
 
 use crate::data::{self, LayoutArgs};
@@ -38,7 +38,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     let schema = data::schema(&args.schema)?;
     let source = data::source(&args.data, args.layout.over(schema.layout()))?;
-    let check = Check::new(&schema, &source)?;
+    let check = Check::new(&schema, &source).map_err(Error::from)?;
     if args.json {
         let mut value = serde_json::to_value(&check).expect("numbers and texts are JSON");
         value["note"] = json!(NOTE);

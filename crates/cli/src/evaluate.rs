@@ -2,19 +2,11 @@
 
 use std::path::PathBuf;
 
-use reticent_models::Score;
-use reticent_tables::Schema;
+use reticent::{SCORES_NOTE, SavedModel, Schema, Score};
 use serde_json::json;
 
 use crate::data::{self, LayoutArgs};
-use crate::opened::Opened;
 use crate::output::{self, Failure, Lines};
-
-/// What is stated with every score.
-pub(crate) const NOTE: &str =
-    "NOT PRIVATE: the scores are exact statistics of the test records, without noise; no receipt covers them";
-/// The same where somebody has declared the test records public.
-pub(crate) const PUBLIC_NOTE: &str = "the scores are exact statistics of test records that were declared public; the receipt does not cover them";
 
 /// How good a model is on records whose targets are known. Not private.
 #[derive(clap::Args)]
@@ -37,14 +29,13 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<String, Failure> {
-    let opened = Opened::read(&args.model)?;
-    let source = data::source(&args.data, args.layout.over(opened.schema.layout()))?;
-    let score = opened.guarded(|opened| opened.score(&source))??;
+    let model = SavedModel::load(&args.model)?;
+    let score = model.evaluate(data::data(&args.data, args.layout.over(model.schema().layout()))?)?;
     if args.json {
-        return Ok(output::json(&json!({ "note": NOTE, "score": score })));
+        return Ok(output::json(&json!({ "note": SCORES_NOTE, "score": score })));
     }
     let mut text = Lines::default();
-    describe(&mut text, NOTE, &score, &opened.schema);
+    describe(&mut text, SCORES_NOTE, &score, model.schema());
     Ok(text.into())
 }
 

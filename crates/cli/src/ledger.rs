@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use reticent_ledger::{Amount, Charge, Ledger, LedgerError, State, Unfinished};
+use reticent::{Amount, Charge, Error, Ledger, Privacy, Session, State, Unfinished};
 
+use crate::data;
 use crate::event::Neighbours;
 use crate::output::{Failure, json, rounded_up, table};
 
@@ -94,33 +95,34 @@ Example:
 pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     match &args.action {
         Action::Init { file, data_set, epsilon, delta, adjacency, schema, json } => {
-            reticent::budget::Privacy::new(*epsilon, *delta, adjacency.adjacency())?;
-            let fingerprint = schema.as_deref().map_or(Ok(NO_SCHEMA.to_owned()), schema_fingerprint)?;
-            let mut ledger = Ledger::open_or_create(file)?;
-            let cap = Amount::new(*epsilon, *delta);
-            ledger.add_data_set(data_set, &fingerprint, cap, &adjacency.adjacency().to_string())?;
-            show(&ledger, file, Some(data_set), *json)
+            let cap = Privacy::new(*epsilon, *delta, adjacency.adjacency()).map_err(Error::from)?;
+            let schema = schema.as_deref().map(data::schema).transpose()?;
+            Session::create(file, data_set, &cap, schema.as_ref())?;
+            show(&open(file)?, file, Some(data_set), *json)
         }
-        Action::Show { file, data_set, json } => {
-            show(&Ledger::open_to_read(file)?, file, data_set.as_deref(), *json)
-        }
+        Action::Show { file, data_set, json } => show(&open(file)?, file, data_set.as_deref(), *json),
         Action::History { file, data_set, json: as_json } => {
-            let charges = Ledger::open_to_read(file)?.history(data_set)?;
+            let charges = open(file)?.history(data_set).map_err(Error::from)?;
             Ok(if *as_json { json(&charges) } else { history(&charges) })
         }
         Action::Cancel { file, reservation } => {
-            Ledger::open(file)?.cancel(*reservation)?;
+            Ledger::open(file).and_then(|mut ledger| ledger.cancel(*reservation)).map_err(Error::from)?;
             Ok(format!("reservation {reservation} was given back\n"))
         }
     }
 }
 
+fn open(file: &Path) -> Result<Ledger, Failure> {
+    Ok(Ledger::open_to_read(file).map_err(Error::from)?)
+}
+
 fn show(ledger: &Ledger, file: &Path, only: Option<&str>, as_json: bool) -> Result<String, Failure> {
     let ids = match only {
         Some(id) => vec![id.to_owned()],
-        None => ledger.data_sets()?.into_iter().map(|data_set| data_set.id).collect(),
+        None => ledger.data_sets().map_err(Error::from)?.into_iter().map(|data_set| data_set.id).collect(),
     };
-    let accounts = ids.iter().map(|id| ledger.account(id)).collect::<Result<Vec<_>, _>>()?;
+    let accounts = ids.iter().map(|id| ledger.account(id)).collect::<Result<Vec<_>, _>>();
+    let accounts = accounts.map_err(Error::from)?;
     if as_json {
         return Ok(json(&accounts));
     }
@@ -175,29 +177,4 @@ fn history(charges: &[Charge]) -> String {
         ]
     }));
     table(&rows)
-}
-
-/// What stands in for the fingerprint of a data set that was added without a schema.
-pub(crate) const NO_SCHEMA: &str = "none";
-
-/// Identifies a schema file by the 128-bit FNV-1a hash of its text. Not against forgery: only against mistakes.
-pub(crate) fn schema_fingerprint(file: &Path) -> Result<String, Failure> {
-    let text = std::fs::read(file).map_err(|error| {
-        let message = format!("the schema {} cannot be read: {error}", file.display());
-        Failure::failed(message, Some("name an existing schema file, or leave --schema out".to_owned()))
-    })?;
-    let hash = text.iter().fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128, |hash, &byte| {
-        (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)
-    });
-    Ok(format!("fnv1a:{hash:032x}"))
-}
-
-impl From<LedgerError> for Failure {
-    fn from(error: LedgerError) -> Self {
-        // The ledger's messages end with a line of their own that says what to do.
-        let text = error.to_string();
-        let (message, hint) =
-            text.split_once("\nhint: ").map_or((text.as_str(), None), |(m, h)| (m, Some(h)));
-        Self::failed(message, hint.map(str::to_owned))
-    }
 }

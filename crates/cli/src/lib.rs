@@ -2,48 +2,35 @@
 //!
 //! Standard output is data, standard error is for people; 0 is success, 1 a failure, 2 bad usage.
 //!
-//! What a model file holds is shown by [`show_text`] and [`report_html`]. Both are functions of the file alone, and the
+//! What a model file holds is shown by [`show_model`] and [`report_model`]. Both are functions of the file alone, and the
 //! file may be forged: a checksum is no signature. Whatever is in it, they return a text or a [`Failure`], and never panic.
 
 mod account;
-mod bounds;
 mod calibrate;
 mod check;
-mod contents;
 mod data;
 mod demo;
-mod effects;
 mod evaluate;
 mod event;
 mod fit;
-mod guarded;
-mod journal;
+mod interrupt;
 mod ledger;
 mod manual;
-mod opened;
+mod options;
 mod output;
 mod plan;
 mod predict;
 mod progress;
 mod report;
-#[cfg(feature = "reproduce")]
-mod reproduce;
-mod request;
-mod resume;
 mod schema;
-mod scores;
 mod show;
-mod threads;
-mod visible;
-mod watched;
 
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
-use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use reticent_tables::ModelFile;
+use reticent::{ModelFile, SavedModel};
 
 pub use output::Failure;
 
@@ -67,7 +54,7 @@ enum Command {
     Predict(predict::Args),
     /// How good a model is on records whose targets are known. Not private.
     Evaluate(evaluate::Args),
-    /// What a model file says: the posterior in short, and the receipt.
+    /// Show a model file: the posterior in short, and the receipt.
     Show(show::Args),
     /// One page about a model, for any browser.
     Report(report::Args),
@@ -79,9 +66,6 @@ enum Command {
     Ledger(ledger::Args),
     /// What a private fit would release, cost and achieve, before any record is read.
     Plan(plan::Args),
-    /// Published experiments again, on simulated or public data.
-    #[cfg(feature = "reproduce")]
-    Reproduce(reproduce::Args),
     /// A private table, fitted at several budgets, from schema to report.
     Demo(demo::Args),
     /// Completions for a shell.
@@ -95,38 +79,23 @@ enum Command {
 /// What `reticent show` prints about a model file.
 ///
 /// # Errors
-/// [`Failure`] if it is no model file, or holds no model that this program can use.
-pub fn show_text(file: &Path) -> Result<String, Failure> {
-    show::text(&opened::Opened::read(file)?)
+/// [`Failure`] if it holds no model that this program can use.
+pub fn show_model(model: ModelFile) -> Result<String, Failure> {
+    show::text(&SavedModel::from_file(model)?)
 }
 
 /// The page that `reticent report` writes about a model file.
 ///
 /// # Errors
-/// As for [`show_text`].
-pub fn report_html(file: &Path) -> Result<String, Failure> {
-    report::page(&opened::Opened::read(file)?, None)
-}
-
-/// [`show_text`] of a model file that has been read already.
-///
-/// # Errors
-/// [`Failure`] if it holds no model that this program can use.
-pub fn show_model(model: ModelFile) -> Result<String, Failure> {
-    show::text(&opened::Opened::new(model)?)
-}
-
-/// [`report_html`] of a model file that has been read already.
-///
-/// # Errors
 /// As for [`show_model`].
 pub fn report_model(model: ModelFile) -> Result<String, Failure> {
-    report::page(&opened::Opened::new(model)?, None)
+    report::page(&SavedModel::from_file(model)?, None)
 }
 
 /// Runs the command with the arguments of the process.
 pub fn main() -> ExitCode {
-    threads::start();
+    // The program owns the hook: no library below it may change it.
+    reticent::silence_caught_panics();
     let command = Cli::parse().command;
     // What is a file for another program goes there as it is; a terminal is shown it like any other text.
     let is_file = matches!(command, Command::Schema(_) | Command::Completions(_));
@@ -162,8 +131,6 @@ fn carry_out(command: Command) -> Result<String, Failure> {
         Command::Calibrate(args) => calibrate::run(&args),
         Command::Ledger(args) => ledger::run(&args),
         Command::Plan(args) => plan::run(&args),
-        #[cfg(feature = "reproduce")]
-        Command::Reproduce(args) => reproduce::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Completions(args) => manual::completions(&args),
         Command::Man(args) => manual::pages(&args),

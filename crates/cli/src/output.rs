@@ -5,9 +5,8 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
+use reticent::{ErrorKind, visible};
 use reticent_accounting::Error;
-
-use crate::visible;
 
 /// A command that did not work: one sentence and what to do.
 #[derive(Debug)]
@@ -27,11 +26,6 @@ impl Failure {
     /// What was asked for did not work.
     pub(crate) fn failed(message: impl Into<String>, hint: Option<String>) -> Self {
         Self { message: message.into(), hint, code: 1 }
-    }
-
-    /// The same failure of something other than the usage.
-    pub(crate) fn not_usage(self) -> Self {
-        Self { code: 1, ..self }
     }
 
     /// An error of the library, whose text may end with what to do.
@@ -58,6 +52,13 @@ impl std::fmt::Display for Failure {
 }
 
 impl std::error::Error for Failure {}
+
+impl From<reticent::Error> for Failure {
+    fn from(error: reticent::Error) -> Self {
+        let code = if error.kind() == ErrorKind::Settings { 2 } else { 1 };
+        Self { message: error.message().to_owned(), hint: error.hint().map(str::to_owned), code }
+    }
+}
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {

@@ -1,94 +1,44 @@
-//! How far a long run is, for somebody who watches.
+//! How far a long run is: a bar on standard error, if that is a terminal.
 
-use std::io::{IsTerminal as _, Write as _};
-use std::time::{Duration, Instant};
+use indicatif::{ProgressBar, ProgressStyle};
+use reticent::{Step, visible};
 
-/// A line on standard error that is written over. Nothing if standard error is no terminal.
-pub(crate) struct Progress {
-    what: &'static str,
-    total: usize,
-    watched: bool,
-}
+/// A bar that is wiped when it is dropped, on failure too.
+pub(crate) struct Progress(ProgressBar);
 
 impl Progress {
-    pub(crate) fn new(what: &'static str, total: usize) -> Self {
-        let progress = Self { what, total, watched: std::io::stderr().is_terminal() };
-        progress.show(0);
-        progress
+    /// So many things are to be done. Nothing is shown if it should be quiet, or standard error is no terminal.
+    pub(crate) fn new(what: &str, total: u64, quiet: bool) -> Self {
+        let bar = if quiet { ProgressBar::hidden() } else { ProgressBar::new(total) };
+        let style = ProgressStyle::with_template("{bar:30.#/-} {pos} of {len} {msg}, {per_sec}, {eta} left");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        // Names of releases are texts of this program, but a name is never to move the cursor.
+        bar.set_message(visible::line(what).into_owned());
+        Self(bar)
     }
 
-    pub(crate) fn show(&self, done: usize) {
-        if self.watched {
-            let bar = bar(done as u64, self.total as u64);
-            // Nothing is lost if it cannot be written.
-            let _ = write!(std::io::stderr(), "\r{bar} {done} of {} {}", self.total, self.what);
-        }
+    pub(crate) fn show(&self, done: u64) {
+        self.0.set_position(done);
     }
 }
 
 impl Drop for Progress {
-    /// Leaves an empty line behind, on failure too.
     fn drop(&mut self) {
-        if self.watched {
-            wipe();
-        }
+        self.0.finish_and_clear();
     }
 }
 
-fn wipe() {
-    let _ = write!(std::io::stderr(), "\r\x1b[2K");
-}
-
-fn bar(done: u64, total: u64) -> String {
-    const WIDTH: u64 = 30;
-    let filled = (WIDTH * done / total.max(1)).min(WIDTH);
-    "#".repeat(filled as usize) + &"-".repeat((WIDTH - filled) as usize)
-}
-
-/// The same for steps of several kinds, with their rate and the time left.
-pub(crate) struct Steps {
-    watched: bool,
-    what: String,
-    begun: Instant,
-    shown: Option<Instant>,
-}
-
-impl Steps {
-    /// Nothing is shown if it should be quiet, or nobody watches.
-    pub(crate) fn new(quiet: bool) -> Self {
-        let watched = !quiet && std::io::stderr().is_terminal();
-        Self { watched, what: String::new(), begun: Instant::now(), shown: None }
-    }
-
-    /// About to take this step, from 1, of so many.
-    pub(crate) fn show(&mut self, what: &str, step: u64, total: u64) {
-        if !self.watched {
-            return;
+/// Shows the releases of a fit, one bar for each kind.
+pub(crate) fn releases(quiet: bool) -> impl FnMut(Step<'_>) + Send {
+    let mut shown: Option<(String, Progress)> = None;
+    move |step| {
+        if shown.as_ref().is_none_or(|(what, _)| what != step.what) {
+            // The old bar is wiped before the new one is drawn.
+            shown = None;
+            shown = Some((step.what.to_owned(), Progress::new(step.what, step.planned, quiet)));
         }
-        if self.what != what {
-            (self.what, self.begun, self.shown) = (what.to_owned(), Instant::now(), None);
-        }
-        if self.shown.is_some_and(|shown| shown.elapsed() < Duration::from_millis(100)) {
-            return;
-        }
-        self.shown = Some(Instant::now());
-        let done = step - 1;
-        let seconds = self.begun.elapsed().as_secs_f64();
-        let rate = if done > 0 && seconds > 0.0 {
-            let rate = done as f64 / seconds;
-            format!(", {rate:.1} a second, {:.0} s left", (total - done) as f64 / rate)
-        } else {
-            String::new()
-        };
-        wipe();
-        let _ = write!(std::io::stderr(), "{} {done} of {total} {what}{rate}", bar(done, total));
-    }
-}
-
-impl Drop for Steps {
-    fn drop(&mut self) {
-        if self.watched {
-            wipe();
+        if let Some((_, progress)) = &shown {
+            progress.show(step.step - 1);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use reticent_tables::{Layout, Schema};
+use reticent::{Error, Layout, Schema};
 
 use crate::data::{self, LayoutArgs};
 use crate::output::{Failure, write_file};
@@ -45,11 +45,12 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     let source = data::source(&args.from, args.layout.over(Layout::default()))?;
     let target = args.target.as_deref();
     let text = if args.assume_public {
-        let schema = Schema::from_data_assuming_public(&source, target)?;
+        let schema = Schema::from_data_assuming_public(&source, target).map_err(Error::from)?;
         let lines = schema.assumptions().into_iter().map(|line| format!("# {line}\n"));
         lines.collect::<String>() + &schema.to_toml()
     } else {
-        Schema::template_for(&source.columns()?, target, source.layout())?
+        Schema::template_for(&source.columns().map_err(Error::from)?, target, source.layout())
+            .map_err(Error::from)?
     };
     match &args.out {
         None => Ok(text),

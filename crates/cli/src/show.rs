@@ -2,15 +2,12 @@
 
 use std::path::PathBuf;
 
-use reticent::budget::{Cost, Guarantee};
+use reticent::{Cost, Effect, Guarantee, PUBLIC_NOTE, Receipt, SavedModel};
 
-use crate::contents::Receipt;
-use crate::effects::{Effect, effects};
 use crate::evaluate;
-use crate::opened::Opened;
 use crate::output::{self, Failure, Lines};
 
-/// What a model file says: the posterior in short, and the receipt.
+/// Show a model file: the posterior in short, and the receipt.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:
@@ -23,50 +20,42 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Where a card has what a reader must know before relying on the model.
-pub(crate) const WARNINGS: &str = "warnings";
-
 pub(crate) fn run(args: &Args) -> Result<String, Failure> {
-    let opened = Opened::read(&args.model)?;
-    if args.json {
-        let mut header = serde_json::to_value(&opened.header).expect("a header is numbers and texts");
-        header["card"].as_object_mut().map(|card| card.remove("state"));
-        return Ok(output::json(&header));
-    }
-    text(&opened)
+    let model = SavedModel::load(&args.model)?;
+    if args.json { Ok(output::json(&model.header())) } else { text(&model) }
 }
 
 /// What a model file holds, for people.
-pub(crate) fn text(opened: &Opened) -> Result<String, Failure> {
-    let mut text = opened.guarded(posterior)?;
+pub(crate) fn text(model: &SavedModel) -> Result<String, Failure> {
+    let mut text = model.guarded(posterior)?;
     text.blank();
     text.line("Receipt");
-    receipt(&mut text, &opened.receipt);
-    if let Some(test) = &opened.card.test {
+    receipt(&mut text, model.receipt());
+    if let Some(test) = &model.card().test {
         text.blank();
-        evaluate::describe(&mut text, evaluate::PUBLIC_NOTE, &test.score, &opened.schema);
+        evaluate::describe(&mut text, PUBLIC_NOTE, &test.score, model.schema());
     }
     Ok(text.into())
 }
 
 /// The posterior in short.
-fn posterior(opened: &Opened) -> Lines {
+fn posterior(model: &SavedModel) -> Lines {
     let mut text = Lines::default();
-    text.line(format_args!("{} model: {}", opened.header.model, opened.about));
-    if let Some(target) = opened.schema.target() {
-        text.line(format_args!("target {}, {} inputs", target.name(), opened.schema.features().len()));
+    text.line(format_args!("{} model: {}", model.kind().name(), model.kind().about()));
+    if let Some(target) = model.schema().target() {
+        text.line(format_args!("target {}, {} inputs", target.name(), model.schema().features().len()));
     }
-    for warning in &opened.card.warnings {
+    for warning in &model.card().warnings {
         text.line(format_args!("warning: {warning}"));
     }
-    let effects = effects(opened);
+    let effects = model.effects();
     if !effects.is_empty() {
         text.blank();
         text.line("What each column does, with the others in the middle; \u{b1} is two standard deviations");
         text.table(&effect_rows(&effects));
     }
-    let names = opened.schema.encoded_names();
-    for point in opened.fitted.points() {
+    let names = model.schema().encoded_names();
+    for point in model.posterior().points() {
         text.blank();
         text.line(format_args!("{}, in encoded units", point.name));
         let rows: Vec<Vec<String>> = names
@@ -77,7 +66,7 @@ fn posterior(opened: &Opened) -> Lines {
             .collect();
         text.table(&rows);
     }
-    for highlight in opened.fitted.highlights(&names) {
+    for highlight in model.posterior().highlights(&names) {
         text.blank();
         text.line(&highlight.name);
         text.line(format_args!("  {}", highlight.text));

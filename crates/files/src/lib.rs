@@ -140,6 +140,14 @@ impl Drop for AtomicFile {
     }
 }
 
+/// Tries to write beside a file, which stays as it is: before the work that will go there.
+///
+/// # Errors
+/// As those of [`AtomicFile::create`].
+pub fn check_writable(path: &Path) -> io::Result<()> {
+    AtomicFile::create(path, Access::Owner).map(drop)
+}
+
 /// Writes a whole file, in place of what has its name.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! Reading the ledger: what data sets there are, what they have left, and what it was spent on.
+//! NoiseTreatment the ledger: what data sets there are, what they have left, and what it was spent on.
 
 use std::fmt;
 

@@ -248,7 +248,7 @@ pub enum LedgerError {
         path: PathBuf,
     },
 
-    /// Reading or writing failed for another reason, such as a full disk.
+    /// NoiseTreatment or writing failed for another reason, such as a full disk.
     #[error("cannot use {}: {source}\nhint: check the disk; what is reserved stays reserved", path.display())]
     Storage {
         /// The path.

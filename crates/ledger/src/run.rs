@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use reticent::budget::{self, Request as Planned, Spent, Ticket};
+use reticent_core::budget::{self, Request as Planned, Spent, Ticket};
 
 use crate::{Amount, Found, Ledger, LedgerError, Request, Reservation, State, Token};
 
@@ -68,6 +68,11 @@ impl Run {
     /// Where the charge is on its way, as far as this run has brought it or found it.
     pub fn state(&self) -> Option<State> {
         self.state
+    }
+
+    /// Whether the charge is started by this process and not settled, so that a release may be made.
+    pub fn may_release(&self) -> bool {
+        self.begun && self.state == Some(State::Started)
     }
 
     /// The number of the charge.
@@ -205,10 +210,6 @@ impl budget::Ledger for Run {
             return Err(failed("nothing is reserved"));
         }
         self.begin().map_err(refusal)
-    }
-
-    fn released(&mut self, _: &str, _: u64, _: &[f64]) -> Result<(), budget::LedgerError> {
-        if self.begun && self.state == Some(State::Started) { Ok(()) } else { Err(failed("the run is over")) }
     }
 
     fn settle(&mut self, _: Ticket, spent: Spent<'_>) -> Result<(), budget::LedgerError> {

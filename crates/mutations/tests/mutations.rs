@@ -21,19 +21,19 @@ const INPUTS: [(&str, u64); 7] = [
 ];
 
 /// What one input may occupy, at most 64 KiB long: the parts of a Parquet file are compressed, and a ledger has a cache.
-const MOST_MEMORY: usize = 1 << 28;
+const MAX_MEMORY: usize = 1 << 28;
 
 /// Counts the bytes that are in use, and remembers the most.
 struct Counting;
 
 static USED: AtomicUsize = AtomicUsize::new(0);
-static MOST: AtomicUsize = AtomicUsize::new(0);
+static MAX: AtomicUsize = AtomicUsize::new(0);
 
 // SAFETY: every call is passed on to the system's allocator as it is.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let used = USED.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
-        MOST.fetch_max(used, Ordering::Relaxed);
+        MAX.fetch_max(used, Ordering::Relaxed);
         // SAFETY: as the caller of this function promises.
         unsafe { System.alloc(layout) }
     }
@@ -61,10 +61,10 @@ fn input(reader: &Reader, seeds: &[Vec<u8>], number: u64) -> Vec<u8> {
 /// Reads one input. What went wrong, if anything did, else whether it was accepted.
 fn attacked(reader: &Reader, bytes: &[u8]) -> Result<bool, String> {
     let before = USED.load(Ordering::Relaxed);
-    MOST.store(before, Ordering::Relaxed);
+    MAX.store(before, Ordering::Relaxed);
     let accepted = catch_unwind(AssertUnwindSafe(|| reader.read(bytes))).map_err(|_| "a panic".to_owned())?;
-    let most = MOST.load(Ordering::Relaxed).saturating_sub(before);
-    if most <= MOST_MEMORY { Ok(accepted) } else { Err(format!("{most} bytes of memory")) }
+    let most = MAX.load(Ordering::Relaxed).saturating_sub(before);
+    if most <= MAX_MEMORY { Ok(accepted) } else { Err(format!("{most} bytes of memory")) }
 }
 
 /// Memory is counted for the whole process, so one test runs at a time.

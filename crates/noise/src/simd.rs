@@ -40,7 +40,7 @@ pub fn with_wide_vectors(work: impl FnOnce()) {
 #[allow(unsafe_code)]
 pub(crate) fn run(kernel: impl Kernel) {
     #[cfg(test)]
-    if tests::MOST.get() == tests::Most::Portable {
+    if tests::MAX.get() == tests::Most::Portable {
         return kernel.run::<[u32; 8]>();
     }
     #[cfg(target_arch = "x86_64")]
@@ -55,7 +55,7 @@ pub(crate) fn run(kernel: impl Kernel) {
         }
         let all = std::is_x86_feature_detected!("avx512dq") && std::is_x86_feature_detected!("avx512vl");
         #[cfg(test)]
-        let all = all && tests::MOST.get() == tests::Most::All;
+        let all = all && tests::MAX.get() == tests::Most::All;
         // SAFETY: the processor has the features that each requires, and avx512f, which those two imply.
         return unsafe { if all { wider(kernel) } else { wide(kernel) } };
     }

@@ -1,236 +1,82 @@
-//! Bounds of columns, bought with privacy budget: private quantiles by binary search.
-//!
-//! All that is known of a column is a wide public range. Between its ends is a [grid](Grid) of cut points, some evenly spaced and some in
-//! powers, so that a range may be millions of times as wide as what it holds. Two searches go down the grid, for a low and
-//! for a high quantile: each step asks how many records are below a cut, and goes on in the half where the quantile must be. The
-//! questions of all searches are one release of the [wall](crate::wall), so that there are as many as a grid has halvings, and
-//! neither the number of columns nor that of cuts adds to them.
-//!
-//! # Privacy
-//! A record adds 0 or 1 to each of the $2d$ counts of $d$ columns, so it moves them by at most $\sqrt{2d}$. The $T$ releases of noise
-//! multiplier $z$ are to an accountant what they are: they are priced together with the fit that follows them (see
-//! [`Ledger::earlier`]). Attacked by `a_record_moves_each_count_by_at_most_one`.
-//!
-//! A tempered draw could decide each step too, and would be free of delta. Its scores are sums over records, so a draw can only be
-//! about two halves, of one search: that is $2d$ times as many passes over the records; and at the same cost in zCDP ($\varepsilon^2/8 = 1/2z^2$)
-//! the deviation of the logistic noise that it amounts to, $2\pi/\sqrt3\varepsilon$, is $\pi/\sqrt3 = 1.8$ times that of the Gaussian.
-//!
-//! # Citation
-//! Binary search for private quantiles: Smith, "Privacy-preserving statistical estimation with optimal convergence rates", STOC 2011.
+//! Private bounds: the first stage of a run whose schema leaves bounds to be estimated.
 
-use crate::budget::{Adjacency, Ledger, Privacy, PrivacyError};
-use crate::engine::exact_delta;
-use crate::model::normal;
-use crate::receipt::{Entry, Kind, Receipt};
-use crate::wall::{Geometry, NoiseSource, Plan, PlanError, Query, Records, Sampler, Sums, Wall, WallError};
-use reticent_accounting::{Event, Sampling, gaussian};
-use thiserror::Error;
+use reticent_core::bounds::{self, BoundsPlan, Grid};
+use reticent_core::budget::{Cost, Privacy};
+use reticent_core::model::{Model, Planned, TableShape};
+use reticent_core::wall::{Plan, Wall};
+use reticent_tables::Schema;
 
-/// Halvings of a grid.
-const STEPS: u32 = 9;
-/// Cells of a grid.
-const CELLS: usize = 1 << STEPS;
-/// Neighbouring cuts of the part of a grid that goes in powers are so many to an octave, with both signs.
-const EACH_OCTAVE: f64 = 4.0;
-/// The share of records that may be outside each bound.
-const OUTSIDE: f64 = 0.01;
-/// A count this many deviations above 0 is not taken for noise.
-const SURE: f64 = 3.0;
-/// What a receipt calls it.
-pub(crate) const WHAT: &str = "records below cut points, to buy bounds";
+use crate::error::Error;
 
-/// Cut points from the lower to the upper end of a public range.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Grid {
-    cuts: Vec<f64>,
+/// The share of the budget that bounds get by default.
+pub const DEFAULT_BOUNDS_SHARE: f64 = 0.1;
+/// A fit that together with the bounds costs more than all gets so much less, and so often.
+const REDUCTION: f64 = 0.98;
+const TRIALS: u32 = 20;
+
+/// Bounds that are to be estimated.
+pub(crate) struct PrivateBounds {
+    /// The columns, with their numbers as they are.
+    pub(crate) columns: Schema,
+    plan: BoundsPlan,
 }
 
-impl Grid {
-    /// Half of the cuts are evenly spaced. The others are spaced in powers about 0, or about the end that is nearest to 0.
-    ///
-    /// # Errors
-    /// [`BoundsError::Range`] if these are not the ends of a range.
-    pub fn new(low: f64, high: f64) -> Result<Self, BoundsError> {
-        if !(low < high && (high - low).is_finite()) {
-            return Err(BoundsError::Range);
-        }
-        let half = CELLS / 2;
-        let even = (0..=half).map(|k| low + (high - low) * (k as f64 / half as f64));
-        let about = 0f64.clamp(low, high);
-        let sides = [low - about, high - about].into_iter().filter(|side| *side != 0.0);
-        let count = sides.clone().count();
-        let octaves = |k: usize| (k as f64 + 1.0) * count as f64 / (2.0 * EACH_OCTAVE);
-        let powers =
-            sides.flat_map(|side| (0..half / count).map(move |k| about + side * (-octaves(k)).exp2()));
-        let mut cuts: Vec<f64> = even.chain(powers).map(|cut| cut.clamp(low, high)).collect();
-        cuts.sort_by(f64::total_cmp);
-        Ok(Self { cuts })
-    }
-}
-
-/// What buying bounds releases, chosen from public facts.
-#[derive(Debug, Clone)]
-pub struct BoundsPlan {
-    records: usize,
-    adjacency: Adjacency,
-    grids: Vec<Grid>,
-    noise_multiplier: f64,
-}
-
-/// Why no bounds were bought.
-#[derive(Debug, Error)]
-#[allow(missing_docs, reason = "each message says what its variant is")]
-pub enum BoundsError {
-    #[error("a range to look for bounds in has two finite ends, the lower one first")]
-    Range,
-    #[error("the share of the budget for bounds is more than 0 and less than 1, not {0}")]
-    Share(f64),
-    #[error("delta must be positive: the noise is Gaussian")]
-    NoDelta,
-    #[error(transparent)]
-    Privacy(#[from] PrivacyError),
-    #[error(transparent)]
-    Plan(#[from] PlanError),
-    #[error(transparent)]
-    Wall(#[from] WallError),
-    #[error(transparent)]
-    Accounting(#[from] reticent_accounting::Error),
-}
-
-/// What is left of a budget once a share of it went to bounds.
-///
-/// The share is of the square of the signal to noise ratio $\mu$ that a budget buys, since Gaussian releases compose by these squares. What
-/// both cost together is up to the wall, which prices them as one.
-///
-/// # Errors
-/// [`BoundsError`] if it is no share, or delta is 0.
-pub fn remaining(privacy: &Privacy, share: f64) -> Result<Privacy, BoundsError> {
-    let single = single(privacy, share)?;
-    let epsilon = gaussian::epsilon(single / (1.0 - share).sqrt(), exact_delta(privacy))?;
-    let left = Privacy::new(epsilon * (1.0 - 1e-6), privacy.delta(), privacy.adjacency())?;
-    Ok(left)
-}
-
-/// The noise multiplier of the single Gaussian release that costs all of the budget.
-fn single(privacy: &Privacy, share: f64) -> Result<f64, BoundsError> {
-    if !(share > 0.0 && share < 1.0) {
-        return Err(BoundsError::Share(share));
-    }
-    if privacy.delta() == 0.0 {
-        return Err(BoundsError::NoDelta);
-    }
-    Ok(gaussian::noise_multiplier(privacy.epsilon(), exact_delta(privacy))?)
-}
-
-impl BoundsPlan {
-    /// For columns with these grids, with a share of the budget.
-    ///
-    /// # Errors
-    /// [`BoundsError`] for a share that is none.
-    pub fn new(grids: Vec<Grid>, records: usize, privacy: &Privacy, share: f64) -> Result<Self, BoundsError> {
-        let noise_multiplier = single(privacy, share)? * (f64::from(STEPS) / share).sqrt();
-        Ok(Self { records, adjacency: privacy.adjacency(), grids, noise_multiplier })
+impl PrivateBounds {
+    /// What a schema leaves to be estimated; nothing if it states all bounds.
+    pub(crate) fn new(
+        schema: &Schema,
+        records: usize,
+        privacy: Option<&Privacy>,
+        share: f64,
+    ) -> Result<Option<Self>, Error> {
+        let Some(columns) = schema.to_buy_bounds_from() else { return Ok(None) };
+        let Some(privacy) = privacy else {
+            let hint = "state `bounds = [low, high]`, or take them from the data with `reticent schema --assume-public`";
+            return Err(Error::settings("bounds cannot be estimated without a privacy budget", hint));
+        };
+        let grids = schema.bounds_to_buy().map(|(_, (low, high))| Grid::new(low, high));
+        let plan = BoundsPlan::new(grids.collect::<Result<_, _>>()?, records, privacy, share)?;
+        Ok(Some(Self { columns, plan }))
     }
 
-    fn sums(&self) -> Sums {
-        let width = 2 * self.grids.len();
-        let geometry = Geometry::Box { lower: vec![0.0; width], upper: vec![1.0; width] };
-        let (sampler, noise_multiplier) = (Sampler::Full, self.noise_multiplier);
-        Sums { what: WHAT.into(), width, geometry, sampler, noise_multiplier, steps: u64::from(STEPS) }
+    /// All that will be released, with the fit as the second stage.
+    pub(crate) fn then(&self, planned: &dyn Planned) -> Result<Plan, Error> {
+        Ok(self.plan.releases()?.then(planned.releases()?)?)
     }
 
-    /// What a receipt would say of it: to price a fit together with the bounds before they are bought.
-    #[must_use]
-    pub fn entry(&self) -> Entry {
-        let Sums { what, width, geometry, sampler, noise_multiplier, steps } = self.sums();
-        let event = Some(Event::gaussian(noise_multiplier, Sampling::None).repeat(steps));
-        let kind = Kind::Sum { geometry, sampler, noise_multiplier };
-        Entry { what, width, kind, planned: steps, made: 0, event }
+    /// What both stages cost together.
+    fn price(&self, planned: &dyn Planned, privacy: &Privacy) -> Result<Cost, Error> {
+        Ok(self.then(planned)?.price(privacy.delta())?)
     }
 
-    /// The standard deviation of the noise in a count.
-    fn noise_sd(&self) -> f64 {
-        self.noise_multiplier * (2.0 * self.grids.len() as f64).sqrt()
-    }
-
-    /// The share of records that will be outside each bound, before these are widened: more than asked for if that many records
-    /// could not be told from noise.
-    #[must_use]
-    pub fn outside(&self) -> f64 {
-        (SURE * self.noise_sd() / self.records as f64).clamp(OUTSIDE, 0.45)
-    }
-
-    /// Buys bounds of the columns, which are the values of a record in the order of their grids.
-    ///
-    /// Where noise allowed only to look for a quantile that is farther inside, bounds are widened as if the column were Gaussian;
-    /// they stay in the public range.
-    ///
-    /// # Errors
-    /// [`BoundsError`]; nothing was released if the wall could not be built.
-    pub fn buy(
+    /// Plans a fit with what is left of the budget.
+    pub(crate) fn plan_fit(
         &self,
-        records: Records,
-        source: NoiseSource,
+        model: &dyn Model,
+        shape: &TableShape,
         privacy: &Privacy,
-        ledger: Box<dyn Ledger>,
-    ) -> Result<(Vec<(f64, f64)>, Receipt), BoundsError> {
-        let mut plan = Plan::new(self.records, self.adjacency);
-        let sums = plan.sums(self.sums())?;
-        let mut wall = Wall::new(records, source, plan, privacy, ledger)?;
-        let outside = self.outside();
-        let wanted = [outside, 1.0 - outside].map(|share| share * self.records as f64);
-        // The cells in which the quantiles are, as the numbers of the first ones.
-        let mut cells = vec![[0, 0]; self.grids.len()];
-        for step in 1..=STEPS {
-            let half = CELLS >> step;
-            let below = wall.sum(sums, &Below { grids: &self.grids, cells: &cells, half })?.values;
-            for (cells, below) in cells.iter_mut().zip(below.chunks_exact(2)) {
-                for ((cell, below), wanted) in cells.iter_mut().zip(below).zip(wanted) {
-                    *cell += if *below < wanted { half } else { 0 };
-                }
+        share: f64,
+    ) -> Result<Box<dyn Planned>, Error> {
+        let mut left = bounds::remaining(privacy, share)?;
+        let mut planned = model.plan(shape, Some(&left))?;
+        for _ in 0..TRIALS {
+            if self.price(planned.as_ref(), privacy)?.epsilon.upper <= privacy.epsilon() {
+                break;
             }
+            left = Privacy::new(REDUCTION * left.epsilon(), left.delta(), left.adjacency())?;
+            planned = model.plan(shape, Some(&left))?;
         }
-        let widened = normal::quantile(OUTSIDE) / normal::quantile(outside);
-        let bounds = self.grids.iter().zip(cells).map(|(grid, cells)| grid.bounds(cells, widened)).collect();
-        Ok((bounds, wall.finish(0)?))
-    }
-}
-
-impl Grid {
-    /// The outer ends of two cells, moved apart by a factor.
-    fn bounds(&self, [low, high]: [usize; 2], factor: f64) -> (f64, f64) {
-        let (first, last) = (low.min(high), low.max(high));
-        let (low, high) = (self.cuts[first], self.cuts[last + 1]);
-        let (middle, reach) = (low / 2.0 + high / 2.0, factor * (high / 2.0 - low / 2.0));
-        let (least, most) = (self.cuts[0], self.cuts[CELLS]);
-        let (low, high) = ((middle - reach).max(least), (middle + reach).min(most));
-        // Cuts may coincide, and then the cell between is nothing.
-        if low < high { (low, high) } else { (least, most) }
-    }
-}
-
-/// Whether a record is below the next cut of each search.
-struct Below<'a> {
-    grids: &'a [Grid],
-    cells: &'a [[usize; 2]],
-    half: usize,
-}
-
-impl Query for Below<'_> {
-    fn width(&self) -> usize {
-        2 * self.grids.len()
+        // The last one may still cost too much: whoever accepts a plan compares its price.
+        Ok(planned)
     }
 
-    fn contribute(&self, record: &[f64], out: &mut [f64]) {
-        for (((grid, cells), value), out) in
-            self.grids.iter().zip(self.cells).zip(record).zip(out.chunks_exact_mut(2))
-        {
-            for (cell, out) in cells.iter().zip(out) {
-                *out = f64::from(u8::from(*value < grid.cuts[cell + self.half]));
-            }
+    /// Makes the releases of the first stage. The schema with its bounds.
+    pub(crate) fn estimate(&self, schema: &Schema, wall: &mut Wall) -> Result<Schema, Error> {
+        let bounds = self.plan.estimate(wall)?;
+        let mut bounded = schema.clone();
+        for ((column, _), (low, high)) in schema.bounds_to_buy().zip(bounds) {
+            bounded = bounded.with_bought_bounds(column.name(), low, high)?;
         }
+        Ok(bounded)
     }
 }
-
-#[cfg(test)]
-mod tests;

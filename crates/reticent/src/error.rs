@@ -1,56 +1,252 @@
-//! Why something was refused.
+//! What can go wrong: a kind for programs, a sentence and a hint for people.
 
-use crate::budget::{LedgerError, PrivacyError};
-use reticent_noise::NoiseError;
+use std::fmt;
+use std::io;
+use std::path::Path;
 
-/// Why a plan is not possible. Nothing in it depends on a record.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[allow(missing_docs, reason = "each message says what its variant and fields are")]
-pub enum PlanError {
-    #[error("{what}: {fault}")]
-    Invalid { what: String, fault: &'static str },
-    #[error(
-        "{what}: no lattice suits a noise multiplier of {multiplier} here; \
-             hint: take one nearer to 1, fewer coordinates or a box nearer to 0"
-    )]
-    Lattice { what: String, multiplier: f64 },
-    #[error(transparent)]
-    Accounting(#[from] reticent_accounting::Error),
-    #[error(
-        "epsilon {epsilon:.3} is beyond what the noise is certified for; hint: plan fewer or noisier releases"
-    )]
-    Certificate { epsilon: f64 },
+use reticent_core::bounds::BoundsError;
+use reticent_core::budget::{self, PrivacyError};
+use reticent_core::model::ModelError;
+use reticent_core::wall::{NoiseError, PlanError, WallError};
+use reticent_ledger::LedgerError;
+use reticent_tables::{ModelFileError, SchemaError, TableError};
+
+use crate::visible;
+
+/// What an [`Error`] is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The budget does not cover the run, or the ledger refuses it.
+    Budget,
+    /// The schema makes no sense, or is not one for this model or data set.
+    Schema,
+    /// A file of records, a plan, a journal or a saved model cannot be used.
+    Data,
+    /// What was asked for makes no sense: no such model, a setting out of its range, an impossible budget.
+    Settings,
+    /// The caller asked the run to stop.
+    Stopped,
+    /// Something could not be read or written.
+    Io,
 }
 
-/// Why a release was refused. Nothing in it depends on the value of a record. [`RecordCount`](Self::RecordCount) depends on the number
-/// of records, and only where that number is public.
-#[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "each message says what its variant and fields are")]
-pub enum WallError {
-    #[error("the records are not whole rows of {width} values")]
-    Shape { width: usize },
-    #[error("there are not {planned} records, as planned")]
-    RecordCount { planned: usize },
-    #[error("the plan has no such group")]
-    UnknownGroup,
-    #[error("a width of {planned} was planned, not {given}")]
-    Width { planned: usize, given: usize },
-    #[error("only contributions that are clipped to a ball can be sparse")]
-    Sparse,
-    #[error("all {planned} planned releases of {what:?} have been made; hint: plan more of them beforehand")]
-    Exhausted { what: String, planned: u64 },
-    #[error("log weights must be none, or one finite number below 1e6 for each candidate")]
-    LogWeights,
-    #[error(
-        "the plan costs epsilon {planned} and at most {allowed} is allowed; hint: more noise or fewer steps"
-    )]
-    OverBudget { planned: f64, allowed: f64 },
-    #[error(transparent)]
-    Plan(#[from] PlanError),
-    #[error(transparent)]
-    Privacy(#[from] PrivacyError),
-    #[error(transparent)]
-    Ledger(#[from] LedgerError),
-    #[error(transparent)]
-    Noise(#[from] NoiseError),
+/// Why something was refused or failed.
+///
+/// # Privacy
+/// Neither the kind nor a text contains a value of a record, or depends on one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Error {
+    kind: ErrorKind,
+    message: String,
+    hint: Option<String>,
+}
+
+impl Error {
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), hint: Some(hint.into()) }
+    }
+
+    /// An error of another crate, whose text may end with a hint; else this is the hint.
+    pub(crate) fn of(kind: ErrorKind, error: &dyn fmt::Display, usual_hint: &str) -> Self {
+        let text = error.to_string();
+        let (message, hint) = text.split_once("hint: ").unwrap_or((&text, usual_hint));
+        Self::new(kind, message.trim_end().trim_end_matches(';'), hint)
+    }
+
+    pub(crate) fn settings(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Settings, message, hint)
+    }
+
+    pub(crate) fn data(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Data, message, hint)
+    }
+
+    pub(crate) fn not_written(path: &Path, error: &io::Error) -> Self {
+        let message = format!("{} cannot be written: {error}", path.display());
+        Self::new(ErrorKind::Io, message, "name a place that you may write to with --out")
+    }
+
+    /// The same error with another message or hint.
+    pub(crate) fn reworded(self, message: String, hint: Option<String>) -> Self {
+        Self { message, hint, ..self }
+    }
+
+    pub(crate) fn with_kind(self, kind: ErrorKind) -> Self {
+        Self { kind, ..self }
+    }
+
+    /// The same error with the file that it is about.
+    #[must_use]
+    pub fn in_file(self, file: &Path) -> Self {
+        Self { message: format!("{}: {}", file.display(), self.message), ..self }
+    }
+
+    /// What it is about.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// What happened and where, in one sentence.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// What to do next.
+    #[must_use]
+    pub fn hint(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+}
+
+/// One line, and another with what to do. Names from files are in it, so hidden characters are shown as their numbers.
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&visible::line(&self.message))?;
+        self.hint.as_ref().map_or(Ok(()), |hint| write!(f, "\nhint: {}", visible::line(hint)))
+    }
+}
+
+impl std::error::Error for Error {}
+
+const SEE_HELP: &str = "see --help for what each option means";
+
+impl From<TableError> for Error {
+    fn from(error: TableError) -> Self {
+        let kind = match &error {
+            TableError::Unreadable { .. } | TableError::Unwritable { .. } => ErrorKind::Io,
+            TableError::Schema(_) | TableError::NoBounds { .. } => ErrorKind::Schema,
+            _ => ErrorKind::Data,
+        };
+        Self::of(kind, &error, "check the file and the schema")
+    }
+}
+
+impl From<SchemaError> for Error {
+    fn from(error: SchemaError) -> Self {
+        let kind = match &error {
+            SchemaError::Unreadable { .. } => ErrorKind::Io,
+            _ => ErrorKind::Schema,
+        };
+        Self::of(kind, &error, "`reticent schema --from FILE` writes one to fill in")
+    }
+}
+
+impl From<ModelFileError> for Error {
+    fn from(error: ModelFileError) -> Self {
+        let kind = match &error {
+            ModelFileError::Fault { .. } => ErrorKind::Data,
+            _ => ErrorKind::Io,
+        };
+        Self::of(kind, &error, "give the file that `reticent fit` wrote")
+    }
+}
+
+impl From<ModelError> for Error {
+    fn from(error: ModelError) -> Self {
+        let kind = match &error {
+            ModelError::Unknown { .. }
+            | ModelError::NoSetting { .. }
+            | ModelError::NeedsSetting { .. }
+            | ModelError::Setting { .. }
+            | ModelError::TooLarge { .. }
+            | ModelError::OnlyWithPrivacy { .. }
+            | ModelError::OnlyWithoutPrivacy { .. } => ErrorKind::Settings,
+            ModelError::Target { .. } | ModelError::Columns { .. } | ModelError::Words { .. } => {
+                ErrorKind::Schema
+            }
+            ModelError::Wall(error) => kind_of_refusal(error),
+            _ => ErrorKind::Data,
+        };
+        Self::of(kind, &error, SEE_HELP)
+    }
+}
+
+impl From<WallError> for Error {
+    fn from(error: WallError) -> Self {
+        Self::of(kind_of_refusal(&error), &error, SEE_HELP)
+    }
+}
+
+fn kind_of_refusal(error: &WallError) -> ErrorKind {
+    match error {
+        WallError::OverBudget { .. } | WallError::Ledger(budget::LedgerError::Refused(_)) => {
+            ErrorKind::Budget
+        }
+        WallError::Ledger(_) | WallError::Observer(_) | WallError::Noise(_) => ErrorKind::Io,
+        WallError::Stopped => ErrorKind::Stopped,
+        _ => ErrorKind::Data,
+    }
+}
+
+impl From<PlanError> for Error {
+    fn from(error: PlanError) -> Self {
+        Self::of(ErrorKind::Data, &error, SEE_HELP)
+    }
+}
+
+impl From<NoiseError> for Error {
+    fn from(error: NoiseError) -> Self {
+        Self::of(ErrorKind::Io, &error, "the operating system gives no random numbers: check it")
+    }
+}
+
+impl From<BoundsError> for Error {
+    fn from(error: BoundsError) -> Self {
+        let kind = match &error {
+            BoundsError::Share(_) | BoundsError::NoDelta => ErrorKind::Settings,
+            BoundsError::Wall(error) => kind_of_refusal(error),
+            _ => ErrorKind::Data,
+        };
+        Self::of(kind, &error, SEE_HELP)
+    }
+}
+
+impl From<PrivacyError> for Error {
+    fn from(error: PrivacyError) -> Self {
+        if let PrivacyError::LargeDelta { delta, records } = error {
+            let message = format!("a delta of {delta} could reveal one of {records} records outright");
+            let hint = format!(
+                "choose one far below {:.1e}, or allow it with --allow-large-delta",
+                1.0 / records as f64
+            );
+            return Self::settings(message, hint);
+        }
+        let hint = "epsilon is positive, and delta a small probability such as 1e-5";
+        Self::of(ErrorKind::Settings, &error, hint)
+    }
+}
+
+impl From<LedgerError> for Error {
+    fn from(error: LedgerError) -> Self {
+        let kind = match &error {
+            LedgerError::SchemaMismatch { .. } => ErrorKind::Schema,
+            LedgerError::Refused(_)
+            | LedgerError::Amount { .. }
+            | LedgerError::UnknownAdjacency { .. }
+            | LedgerError::InvalidId { .. }
+            | LedgerError::DuplicateDataSet { .. }
+            | LedgerError::UnknownDataSet { .. }
+            | LedgerError::AdjacencyMismatch { .. }
+            | LedgerError::UnknownReservation { .. }
+            | LedgerError::OtherRun { .. }
+            | LedgerError::Overtaken { .. }
+            | LedgerError::WrongState { .. }
+            | LedgerError::AboveReservation { .. } => ErrorKind::Budget,
+            _ => ErrorKind::Io,
+        };
+        Self::of(kind, &error, "check the ledger")
+    }
+}
+
+impl From<budget::LedgerError> for Error {
+    fn from(error: budget::LedgerError) -> Self {
+        let kind = match &error {
+            budget::LedgerError::Refused(_) => ErrorKind::Budget,
+            budget::LedgerError::Failed(_) => ErrorKind::Io,
+        };
+        Self::of(kind, &error, "check the disk")
+    }
 }

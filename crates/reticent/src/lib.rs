@@ -1,89 +1,87 @@
-//! Bayesian posteriors under differential privacy.
+//! Bayesian posteriors that may be published: fits under differential privacy, with a receipt and a durable budget.
 //!
-//! - [`Records`](wall::Records) are private. They go into a [`Wall`](wall::Wall), and nothing else comes out of it than
-//!   [noisy sums](wall::Released) and [tempered draws](wall::Drawn).
-//! - A [`Plan`](wall::Plan) says beforehand what will be released. It is priced as a whole, compared with the
-//!   [`Privacy`](budget::Privacy) asked for, and reserved in a [`Ledger`](budget::Ledger) before the first release.
-//! - A [`Receipt`](receipt::Receipt) says what was spent, on what, and under which assumptions.
-//!
-//! - A [model] says what one record tells about the parameters, in an exponential [family]; an
-//!   [engine] turns released sums into a posterior, and knows the covariance of the noise in it. A [baseline] is what to compare
-//!   it with.
-//!
-//! All inference is done on what was released, so it cannot cost more privacy, however clever or wrong it is.
-//!
-//! A private mixture of Gaussians, from records to a posterior that may be published:
+//! - A [`Schema`] states what is publicly known about a table: its columns, their bounds and levels.
+//! - A [`Fit`] is a model, a schema and a [`Privacy`] budget. It can be [planned](Fit::planned), which gives a [`Plan`] of what it would
+//!   release, cost and achieve, without a look at a record; and [run](Fit::run) on a [data set](Data).
+//! - What comes out may be published: a [`Posterior`], and a [`Receipt`] that states what was spent, on what, and under which assumptions.
+//!   Both are parts of a [`SavedModel`], which predicts.
+//! - A [`Ledger`] is a file with the budgets of data sets; a [`Session`] is a ledger and one of its data sets. A fit that is
+//!   charged to one reserves its whole cost before the first release, and is refused if too little is left.
+//! - An [`Error`] has a [kind](ErrorKind), a sentence and a hint.
 //!
 //! ```
-//! use reticent::budget::{Adjacency, Privacy, Unlimited};
-//! use reticent::family::Covariance;
-//! use reticent::model::mixture::{Mixture, MixturePlan, NoiseVariance, Weights};
-//! use reticent::wall::{NoiseSource, Records};
+//! use reticent::{Adjacency, Fit, Privacy, Schema};
 //!
-//! // Two components in the plane; nothing is known about where they are but a wide prior.
-//! let prior = [vec![0.0, 0.0], vec![0.0, 0.0]];
-//! let model = Mixture::new(&prior, 10.0, Covariance::Full, NoiseVariance::Known(0.25), Weights::Uniform)?;
-//! let privacy = Privacy::new(1.0, 1e-5, Adjacency::ReplaceOne)?;
-//! let plan = MixturePlan::new(&model, 1000, &privacy)?; // no record has been seen yet
+//! # let folder = tempfile::tempdir().unwrap();
+//! # let path = |name: &str| folder.path().join(name);
+//! // A simulated ward: nobody is in it.
+//! let rows: String = (0..2000).map(|n| format!("{},{}\n", 20 + n % 60, n % 60 > 30)).collect();
+//! std::fs::write(path("patients.csv"), format!("age,stays\n{rows}")).unwrap();
 //!
-//! let values = (0..1000).flat_map(|n| if n % 2 == 0 { [1.5, 1.0] } else { [-1.0, 0.5] }).collect();
-//! let records = Records::new(values, 2)?;
-//! let (posterior, receipt) =
-//!     plan.fit(&model, records, NoiseSource::from_os()?, &privacy, Box::new(Unlimited))?;
-//! for component in &posterior.components {
-//!     println!("mean {:?}, covariance {:?}", component.mean, component.moments().covariance);
-//! }
-//! assert!(receipt.guarantee.cost().is_some_and(|cost| cost.epsilon.upper <= 1.0));
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! let schema = Schema::parse(r#"
+//!     target = { name = "stays", kind = "boolean" }
+//!     features = [{ name = "age", kind = "numeric", bounds = [18, 95], unit = "years" }]
+//! "#)?;
+//! let fit = Fit::new("logistic", &schema)?
+//!     .privacy(Privacy::new(1.0, 1e-6, Adjacency::ReplaceOne)?)
+//!     .run(path("patients.csv"))?;
+//! println!("{}", fit.receipt());
+//! fit.save(path("model.reticent"))?;
+//! # Ok::<(), reticent::Error>(())
 //! ```
 //!
-//! The wall by itself:
+//! # Privacy
+//! The guarantee of a fit is that of its receipt: everything that depends on records was released through the wall of
+//! [`reticent_core`], after the charge. No error, message or file beside the receipt depends on the value of a record. Test scores are the
+//! exception, and marked: they are exact statistics of the test records.
 //!
-//! ```
-//! use reticent::budget::{Adjacency, Privacy, Unlimited};
-//! use reticent::wall::{Geometry, NoiseSource, Plan, Query, Records, Sampler, Sums, Wall};
-//!
-//! struct Mean; // the sum of the records themselves
-//! impl Query for Mean {
-//!     fn width(&self) -> usize {
-//!         2
-//!     }
-//!     fn contribute(&self, record: &[f64], out: &mut [f64]) {
-//!         out.copy_from_slice(record);
-//!     }
-//! }
-//!
-//! let mut plan = Plan::new(1000, Adjacency::ReplaceOne);
-//! let sums = plan.sums(Sums {
-//!     what: "sum of the records".into(),
-//!     width: 2,
-//!     geometry: Geometry::Ball { radius: 1.0 },
-//!     sampler: Sampler::Full,
-//!     noise_multiplier: 4.0,
-//!     steps: 1,
-//! })?;
-//! let records = Records::new(vec![0.5; 2000], 2)?;
-//! let privacy = Privacy::new(1.0, 1e-5, Adjacency::ReplaceOne)?;
-//! let mut wall = Wall::new(records, NoiseSource::from_os()?, plan, &privacy, Box::new(Unlimited))?;
-//!
-//! let released = wall.sum(sums, &Mean)?;
-//! assert!((released.values[0] - 500.0).abs() < 10.0 * released.noise_sd[0]);
-//! println!("{}", wall.finish(0)?);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+//! # Beyond this crate
+//! The wall, the models and the engines are in [`reticent_core`], for those who write queries or models of their own; what releases cost is in
+//! [`reticent_accounting`].
 
-pub mod baseline;
-pub mod bounds;
-pub mod budget;
-pub mod engine;
+mod bounds;
+mod cancel;
+mod card;
+mod charge;
+mod data;
+mod effects;
 mod error;
-pub mod family;
-pub mod field;
-pub mod grid;
-pub mod matrix;
-pub mod model;
-pub mod receipt;
-mod release;
-pub mod symmetric;
-pub mod theory;
-pub mod wall;
+mod fit;
+mod guarded;
+mod journal;
+mod plan;
+mod predict;
+mod resume;
+mod saved;
+mod scores;
+mod session;
+mod settings;
+pub mod visible;
+
+pub use bounds::DEFAULT_BOUNDS_SHARE;
+pub use cancel::Cancel;
+pub use card::{Asked, Card, PublicTest};
+pub use data::Data;
+pub use effects::{Effect, EffectPoint};
+pub use error::{Error, ErrorKind};
+pub use fit::{Fit, Fitted};
+pub use guarded::silence_caught_panics;
+pub use plan::Plan;
+pub use saved::SavedModel;
+pub use scores::{PUBLIC_NOTE, SCORES_NOTE, load_with_scores, scores_beside};
+pub use session::Session;
+pub use settings::parse_setting;
+
+pub use reticent_accounting as accounting;
+pub use reticent_core::budget::{Adjacency, Cost, Guarantee, NotPrivate, Privacy};
+pub use reticent_core::model::{
+    Calibration, Estimate, Highlight, Link, Model, Point, Posterior, Predicted, Release, Score, Setting,
+    SettingKind, SettingValue, Target, Variances, model, models,
+};
+pub use reticent_core::observer::Step;
+pub use reticent_core::receipt::{Entry, Receipt};
+pub use reticent_ledger::{Account, Amount, Charge, Ledger, LedgerError, State, Unfinished};
+pub use reticent_tables::{
+    Check, Column, ColumnCheck, Delimiter, Format, Header, Kind, Layout, ModelFile, Origin, Scale, Schema,
+    SchemaError, Source, Spots, TableError, Units,
+};

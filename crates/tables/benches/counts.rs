@@ -13,9 +13,9 @@ use std::time::Instant;
 
 use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
-use reticent::budget::{Adjacency, Privacy, Unlimited};
-use reticent::model::conjugate::CategoricalPlan;
-use reticent::wall::{NoiseSource, Records};
+use reticent_core::budget::{Adjacency, Privacy, Unlimited};
+use reticent_core::model::conjugate::CategoricalPlan;
+use reticent_core::wall::{NoiseSource, Records};
 use reticent_tables::{Column, Encoder, Schema, Source, Table};
 
 const RECORDS: usize = 1_000_000;

@@ -1,4 +1,4 @@
-//! Reading and encoding against arrow's readers alone, which only decode: ratios of times, taken in turns in one run.
+//! NoiseTreatment and encoding against arrow's readers alone, which only decode: ratios of times, taken in turns in one run.
 //!
 //! `cargo bench --package reticent-tables`. The aim is half of arrow's speed or more for numbers, booleans and levels. There is
 //! none for texts: finding and counting words is work that arrow's readers do not begin.

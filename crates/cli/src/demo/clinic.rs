@@ -7,17 +7,7 @@ use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
 
 /// What is publicly known about it.
-pub(super) const SCHEMA: &str = r#"description = "Simulated patients of a surgical ward"
-target = { name = "stay", kind = "numeric", bounds = [0, 30], unit = "days", description = "days in hospital" }
-features = [
-    { name = "age", kind = "numeric", bounds = [18, 95], unit = "years" },
-    { name = "bmi", kind = "numeric", bounds = [15, 45], unit = "kg/m2" },
-    { name = "pressure", kind = "numeric", bounds = [80, 220], unit = "mmHg", description = "systolic blood pressure" },
-    { name = "albumin", kind = "numeric", bounds = [20, 55], unit = "g/l" },
-    { name = "smoker", kind = "categorical", levels = ["never", "former", "current"] },
-    { name = "emergency", kind = "boolean" },
-]
-"#;
+pub(super) const SCHEMA: &str = include_str!("clinic.toml");
 
 /// Patients as a CSV file.
 pub(super) fn table(records: usize, seed: u64) -> String {

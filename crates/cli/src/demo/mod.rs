@@ -5,15 +5,11 @@ mod clinic;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use reticent_models::model;
-use reticent_tables::Source;
+use reticent::{Adjacency, Error, Fit, Privacy, SavedModel, Schema, model};
 
-use crate::data::LayoutArgs;
-use crate::opened::Opened;
 use crate::output::{Failure, make_folder, rounded_down, rounded_up, table, write};
 use crate::progress::Progress;
-use crate::request::Options;
-use crate::{fit, predict, report};
+use crate::{interrupt, report};
 
 /// A private table, fitted at several budgets, from schema to report.
 #[derive(clap::Args)]
@@ -50,58 +46,42 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
 
     let header = ["", "epsilon", "error (days)", "log-likelihood", "inside 50 %", "80 %", "95 %", "spent"];
     let mut rows = vec![header.map(str::to_owned).to_vec()];
-    let progress = Progress::new("fits", EPSILONS.len());
-    for (done, epsilon) in EPSILONS.into_iter().enumerate() {
+    let progress = Progress::new("fits", EPSILONS.len() as u64, false);
+    for (done, epsilon) in (1..).zip(EPSILONS) {
         let name = epsilon.map_or("baseline.reticent".to_owned(), |e| format!("epsilon-{e}.reticent"));
-        let opened = fitted(folder, &name, epsilon)?;
-        rows.push(row(&opened, epsilon)?);
+        let model = fitted(folder, &name, epsilon)?;
+        rows.push(row(&model, epsilon)?);
         if epsilon == Some(SHOWN) {
-            let tests = Source::open(folder.join("test.csv"))?;
-            predict::write(&opened, &tests, &folder.join("predictions.csv"))?;
-            write(folder, "report.html", &report::page(&opened, None)?)?;
+            model.predict(folder.join("test.csv"), folder.join("predictions.csv"))?;
+            write(folder, "report.html", &report::page(&model, None)?)?;
         }
-        progress.show(done + 1);
+        progress.show(done);
     }
     drop(progress);
     Ok(text(args, &rows))
 }
 
-fn fitted(folder: &Path, name: &str, epsilon: Option<f64>) -> Result<Opened, Failure> {
-    let args = fit::Args {
-        model: "regression".to_owned(),
-        data: folder.join("train.csv"),
-        layout: LayoutArgs::default(),
-        schema: folder.join("schema.toml"),
-        epsilon,
-        delta: epsilon.map(|_| DELTA),
-        out: folder.join(name),
-        ledger: None,
-        data_set: None,
-        plan: None,
-        options: Options::default(),
-        records: None,
-        no_privacy: epsilon.is_none(),
-        test: Some(folder.join("test.csv")),
-        // They are simulated.
-        test_is_public: true,
-        assume_public_moments: false,
-        posterior: None,
-        resume: false,
-        // Its files are simulated, and cost nothing.
-        force: true,
-        json: false,
-        quiet: true,
+fn fitted(folder: &Path, name: &str, epsilon: Option<f64>) -> Result<SavedModel, Failure> {
+    let schema = Schema::parse(clinic::SCHEMA).map_err(Error::from)?;
+    // Test records are simulated, so they are public; and files of an earlier demo have cost nothing.
+    let fit = Fit::new("regression", &schema)?.test(folder.join("test.csv")).test_is_public().overwrite(true);
+    let fit = match epsilon {
+        Some(epsilon) => {
+            fit.privacy(Privacy::new(epsilon, DELTA, Adjacency::ReplaceOne).map_err(Error::from)?)
+        }
+        None => fit.without_privacy(),
     };
-    fit::run(&args)?;
-    Opened::read(&args.out)
+    let out = folder.join(name);
+    fit.out(&out).cancelled_by(&interrupt::listen()).run(folder.join("train.csv"))?;
+    Ok(SavedModel::load(&out)?)
 }
 
-fn row(opened: &Opened, epsilon: Option<f64>) -> Result<Vec<String>, Failure> {
-    let test = opened.card.test.as_ref();
+fn row(model: &SavedModel, epsilon: Option<f64>) -> Result<Vec<String>, Failure> {
+    let test = model.card().test.as_ref();
     let score = &test.ok_or_else(|| Failure::failed("a model has no scores", None))?.score;
     let percent = |share: f64| format!("{:.1} %", 100.0 * share);
     let [half, most, nearly_all] = score.coverage.unwrap_or_default().map(percent);
-    let spent = opened.receipt.guarantee.cost().map_or("NOT PRIVATE".to_owned(), |cost| {
+    let spent = model.receipt().guarantee.cost().map_or("NOT PRIVATE".to_owned(), |cost| {
         format!("{} to {}", rounded_down(cost.epsilon.lower), rounded_up(cost.epsilon.upper))
     });
     Ok(vec![

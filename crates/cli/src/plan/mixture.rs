@@ -3,13 +3,14 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use reticent::family::Covariance;
-use reticent::model::mixture::{Mixture, MixturePlan, NoiseVariance, StartPlan, Weights};
-use reticent_models::{Facts, Limits, Target, model};
+use reticent::Release;
+use reticent_core::family::Covariance;
+use reticent_core::model::mixture::{Mixture, MixturePlan, NoiseVariance, StartPlan, Weights};
+use reticent_core::model::{Limits, TableShape, Target, model};
 use serde::Deserialize;
 
-use super::{Args, HINT};
-use crate::output::{Failure, json, rounded_up, table};
+use super::{Args, HINT, cost_line, releases_table};
+use crate::output::{Failure, json};
 
 /// A mixture of Gaussians with known, spherical noise and equal weights.
 #[derive(clap::Args)]
@@ -68,13 +69,18 @@ pub(super) fn run(args: &Args) -> Result<String, Failure> {
             return Err(Failure::usage(message, "see --help for an example"));
         }
     }
-    let privacy = args.options.privacy(model("mixture")?, args.epsilon, args.delta)?;
-    privacy.check(args.records, privacy.adjacency())?;
-    let mut facts = Facts::new(vec![dimension], Target::Nothing, args.records);
-    facts.settings.insert("components".to_owned(), components as f64);
+    let privacy = args.options.privacy(args.epsilon, args.delta)?;
+    if args.delta == 0.0 {
+        let hint = "delta is a small probability, well below 1/N, such as 1e-5";
+        return Err(Failure::usage("a mixture model has Gaussian noise, which needs a delta above 0", hint));
+    }
+    privacy.check(args.records, privacy.adjacency()).map_err(reticent::Error::from)?;
+    let mut facts = TableShape::new(vec![dimension], Target::Nothing, args.records);
+    facts.settings.insert("components".to_owned(), (components as u64).into());
     let limits = if args.options.allow_large { Limits::none() } else { Limits::default() };
-    if let Some(least) = model("mixture")?.least_estimate(&facts) {
-        least.check(&limits)?;
+    let least = |model: &dyn reticent_core::model::Model| model.least_estimate(&facts);
+    if let Some(least) = model("mixture").map(least).map_err(reticent::Error::from)? {
+        least.check(&limits).map_err(reticent::Error::from)?;
     }
     let means = vec![vec![0.0; dimension]; components];
     let noise = NoiseVariance::Known(noise_sd * noise_sd);
@@ -110,41 +116,24 @@ fn describe(plan: &MixturePlan, noise_sd: f64, prior_variance: f64) -> Result<St
          Released, with Gaussian noise, each about all records\n",
         plan.records, plan.components, plan.dimension, prior_variance, noise_sd
     );
-    let header = ["", "what", "numbers", "times", "norm at most", "noise multiplier", "share of the budget"];
-    let mut rows = vec![header.map(str::to_owned).to_vec()];
-    let mut row = |what: &str, width: usize, times: u64, norm: f64, multiplier: f64, share: f64| {
-        let numbers = [width.to_string(), times.to_string(), format!("{norm:.4}"), rounded_up(multiplier)];
-        let share = format!("{:.0} %", 100.0 * share);
-        rows.push([String::new(), what.to_owned()].into_iter().chain(numbers).chain([share]).collect());
-    };
-    // Gaussian releases compose by the squares of their signal to noise ratios.
-    let refining = sites.steps as f64 / sites.noise_multiplier.powi(2);
-    let mut total = refining;
-    if let StartPlan::Sketch { frequencies, noise_multiplier, .. } = plan.start {
-        let start = noise_multiplier.powi(-2);
-        total += start;
-        row("sketch, to find the components", 2 * frequencies, 1, 1.0, noise_multiplier, start / total);
-    }
     let width = plan.components * (plan.dimension + 1);
-    let what = "clipped sites, to refine the means";
-    row(what, width, sites.steps, sites.clip, sites.noise_multiplier, refining / total);
-    text.push_str(&table(&rows));
+    let what = "clipped sites, to refine the means".to_owned();
+    let (times, clip, noise_multiplier) = (sites.steps, sites.clip, sites.noise_multiplier);
+    let mut releases = vec![Release { what, width, times, clip, noise_multiplier }];
+    if let StartPlan::Sketch { frequencies, noise_multiplier, .. } = plan.start {
+        let what = "sketch, to find the components".to_owned();
+        releases.insert(0, Release { what, width: 2 * frequencies, times: 1, clip: 1.0, noise_multiplier });
+    }
+    text.push_str(&releases_table(&releases));
+    text.push_str(&cost_line(&cost));
     let _ = write!(
         text,
-        "\nCosts epsilon {} at delta {:e}, {} adjacency, by {}\n\n\
-         Expected of a component apart from the others\n  \
+        "\nExpected of a component apart from the others\n  \
          error of a mean from the records  {:.4}\n  \
          error of a mean from privacy      {:.4}\n  \
          KL from the exact posterior       {:.4}\n  \
          time on one core, roughly         {:.1} s\n\nWhy\n",
-        rounded_up(cost.epsilon.upper),
-        cost.delta,
-        cost.adjacency,
-        cost.method,
-        expected.data_sd,
-        expected.privacy_sd,
-        expected.kl,
-        expected.seconds,
+        expected.data_sd, expected.privacy_sd, expected.kl, expected.seconds,
     );
     for reason in &plan.why {
         let _ = writeln!(text, "  - {reason}");

@@ -5,14 +5,12 @@ mod mixture;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use reticent::budget::Privacy;
-use reticent::model::mixture::FitError;
-use reticent_models::{Estimate, Facts, Model, Planned, Release, Setting, model};
+use reticent::{Cost, Fit, Plan, Release, Setting, model};
+use reticent_core::model::FitError;
 
-use crate::bounds::Purchase;
 use crate::data;
+use crate::options::Options;
 use crate::output::{Failure, json, rounded_up, table};
-use crate::request::{self, Accepted, Options};
 
 /// What a private fit would release, cost and achieve, before any record is read.
 #[derive(clap::Args)]
@@ -53,7 +51,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<String, Failure> {
-    let model = model(&args.model)?;
+    let model = model(&args.model).map_err(reticent::Error::from)?;
     let Some(file) = &args.schema else {
         if model.name() == "mixture" {
             return mixture::run(args);
@@ -65,46 +63,53 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
         let hint = "say --set components=4 --set noise-sd=0.1, for inputs between -1 and 1";
         return Err(Failure::usage("with --schema the settings of a mixture are given by --set", hint));
     }
-    if args.records == 0 {
-        return Err(Failure::usage("--records must be at least 1", "see --help for an example"));
-    }
     let schema = data::schema(file)?;
-    request::needs_bounds(file, &schema, model)?;
-    let privacy = args.options.privacy(model, args.epsilon, args.delta)?;
-    let mut facts = args.options.facts(model, &schema, args.options.settings()?)?;
-    facts.records = args.records;
-    let accepted = request::accept(&args.options, model, &schema, &facts, Some(&privacy), None)?;
-    let Accepted { planned, purchase } = accepted;
-    if args.json {
-        return Ok(json(&request::plan_file(model, &facts, planned.as_ref())));
-    }
-    let of = format!("A private {} model: {} records, {} inputs", model.name(), args.records, facts.inputs());
-    let settings = settings(model, &facts);
-    Ok(describe(&of, &facts, planned.as_ref(), &privacy, purchase.as_ref())? + &settings)
+    let fit = args.options.over(Fit::new(model.name(), &schema)?)?;
+    let privacy = args.options.privacy(args.epsilon, args.delta)?;
+    let plan = fit.privacy(privacy).planned(args.records).map_err(data::about_schema(file))?;
+    if args.json { Ok(json(&plan.to_json())) } else { describe(&plan) }
 }
 
-fn describe(
-    of: &str,
-    facts: &Facts,
-    planned: &dyn Planned,
-    privacy: &Privacy,
-    purchase: Option<&Purchase>,
-) -> Result<String, Failure> {
-    let mut outline = planned.outline();
-    let together = purchase.map(|purchase| purchase.together(planned, facts, privacy)).transpose()?;
-    let cost = match together.and_then(|request| request.guarantee.cost()) {
-        Some(cost) => cost,
-        None => planned.price(privacy)?,
-    };
-    outline.releases.splice(0..0, purchase.map(Purchase::release));
-    let mut text = format!("{of}\n\nReleased, with noise\n");
+fn describe(plan: &Plan) -> Result<String, Failure> {
+    let (name, releases) = (plan.model().name(), plan.releases()?);
+    let mut text = format!(
+        "A private {name} model: {} records, {} inputs\n\nReleased, with noise\n",
+        plan.records(),
+        plan.inputs()
+    );
+    text.push_str(&releases_table(&releases));
+    if let Some(cost) = plan.cost()? {
+        text.push_str(&cost_line(&cost));
+    }
+    text.push_str("\nExpected\n");
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for (name, value) in &plan.expected() {
+        rows.push(vec![String::new(), name.clone(), format!("{value:.4}")]);
+    }
+    let estimate = plan.estimate();
+    let mut row = |what: &str, value: String| rows.push(vec![String::new(), what.into(), value]);
+    row("time on one core, at most about", format!("{:.1} s", estimate.seconds()));
+    row("memory, at most about", format!("{:.0} MB", 1e-6 * estimate.memory));
+    row("model file, about", format!("{:.3} MB", 1e-6 * estimate.file_bytes));
+    row("journal beside --out, while it runs", format!("{:.1} MB", 1e-6 * plan.journal_bytes()?));
+    text.push_str(&table(&rows));
+    text.push_str("\nWhy\n");
+    for reason in plan.why() {
+        let _ = writeln!(text, "  - {reason}");
+    }
+    text.push_str(&settings(plan));
+    Ok(text)
+}
+
+/// What is released, and which share of the budget it takes.
+fn releases_table(releases: &[Release]) -> String {
     let header = ["", "what", "numbers", "times", "norm at most", "noise multiplier", "share of the budget"];
     let mut rows = vec![header.map(str::to_owned).to_vec()];
     // Gaussian releases compose by the squares of their signal to noise ratios.
     let weight = |release: &Release| release.times as f64 / release.noise_multiplier.powi(2);
-    let total: f64 = outline.releases.iter().map(weight).sum();
-    for release in &outline.releases {
-        rows.push(vec![
+    let total: f64 = releases.iter().map(weight).sum();
+    rows.extend(releases.iter().map(|release| {
+        vec![
             String::new(),
             release.what.clone(),
             release.width.to_string(),
@@ -112,59 +117,31 @@ fn describe(
             format!("{:.4}", release.clip),
             rounded_up(release.noise_multiplier),
             format!("{:.0} %", 100.0 * weight(release) / total),
-        ]);
-    }
-    text.push_str(&table(&rows));
-    let _ = write!(
-        text,
-        "\nCosts epsilon {} at delta {:e}, {} adjacency, by {}\n\nExpected\n",
-        rounded_up(cost.epsilon.upper),
-        cost.delta,
-        cost.adjacency,
-        cost.method
-    );
-    let mut rows: Vec<Vec<String>> = Vec::new();
-    for (name, value) in &outline.expected {
-        rows.push(vec![String::new(), name.clone(), format!("{value:.4}")]);
-    }
-    let estimate = with_records(planned.cost_estimate(), facts);
-    let mut row = |what: &str, value: String| rows.push(vec![String::new(), what.into(), value]);
-    row("time on one core, at most about", format!("{:.1} s", estimate.seconds()));
-    row("memory, at most about", format!("{:.0} MB", 1e-6 * estimate.memory));
-    row("model file, about", format!("{:.3} MB", 1e-6 * estimate.file_bytes));
-    row("journal beside --out, while it runs", format!("{:.1} MB", journal_megabytes(&outline.releases)));
-    text.push_str(&table(&rows));
-    text.push_str("\nWhy\n");
-    for reason in &outline.why {
-        let _ = writeln!(text, "  - {reason}");
-    }
-    Ok(text)
+        ]
+    }));
+    table(&rows)
 }
 
-/// With the records that are kept in memory.
-fn with_records(estimate: Estimate, facts: &Facts) -> Estimate {
-    let kept = (facts.width() as f64 * facts.records as f64).min(data::KEPT as f64);
-    Estimate { memory: estimate.memory + 16.0 * kept, ..estimate }
+fn cost_line(cost: &Cost) -> String {
+    let Cost { epsilon, delta, adjacency, method } = cost;
+    let epsilon = rounded_up(epsilon.upper);
+    format!("\nCosts epsilon {epsilon} at delta {delta:e}, {adjacency} adjacency, by {method}\n")
 }
 
 /// The settings of a model with their values and ranges.
-fn settings(model: &dyn Model, facts: &Facts) -> String {
+fn settings(plan: &Plan) -> String {
+    let model = plan.model();
     if model.settings().is_empty() {
         return String::new();
     }
     let row = |setting: &Setting| {
-        let value = facts.settings.get(setting.name).copied().or(setting.default);
+        let value = plan.settings().get(setting.name).cloned().or_else(|| setting.default());
         let value = value.map_or_else(String::new, |value| value.to_string());
         let (name, range) = (setting.name.to_owned(), setting.range().to_string());
         vec![String::new(), name, value, range, setting.about.to_owned()]
     };
     let rows: Vec<_> = model.settings().iter().map(row).collect();
-    format!("\nSettings, by --set NAME=NUMBER\n{}", table(&rows))
-}
-
-/// What a fit keeps on the disk so that it can be resumed: 8 bytes for each number that is released.
-fn journal_megabytes(releases: &[Release]) -> f64 {
-    releases.iter().map(|release| 8e-6 * release.times as f64 * release.width as f64).sum()
+    format!("\nSettings, by --set NAME=VALUE\n{}", table(&rows))
 }
 
 pub(crate) const HINT: &str = "see --help for what each option means";

@@ -1,7 +1,7 @@
 //! `reticent report`: one page about a model that needs nothing else.
 //!
 //! A model file may be forged, so its texts are taken for attacks. The page is made by templates that escape every value
-//! but two: the style, a constant, and the JSON at the end, which is escaped as JSON. A content security policy is the
+//! but three: the style, a constant; plots, which escape their texts themselves; and the JSON at the end, which is escaped as JSON. A content security policy is the
 //! second line of defence: it allows no script at all, no style but this one, and nothing from elsewhere. Attacked in a
 //! browser by `no_script_of_a_forged_model_runs`.
 
@@ -15,14 +15,11 @@ use base64::prelude::BASE64_STANDARD;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context, escape_formatter};
-use reticent_models::Score;
-use reticent_tables::ModelFile;
+use reticent::{SavedModel, Score, visible};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
-use crate::opened::Opened;
-use crate::output::{Failure, write_file};
-use crate::{fit, scores, visible};
+use crate::output::{Failure, not_written, write_file};
 
 /// One page about a model, for any browser.
 #[derive(clap::Args)]
@@ -47,20 +44,24 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<String, Failure> {
-    let file = ModelFile::read(&args.model)?;
-    let scores = args.scores.as_deref().map(|scores| scores::read(scores, &file)).transpose()?;
-    let opened = Opened::of(file, &args.model)?;
-    fit::check_writable(&args.out)?;
-    write_file(&args.out, &page(&opened, scores.as_ref())?)?;
+    let (model, scores) = match &args.scores {
+        Some(scores) => {
+            let (model, scores) = reticent::load_with_scores(&args.model, scores)?;
+            (model, Some(scores))
+        }
+        None => (SavedModel::load(&args.model)?, None),
+    };
+    reticent_files::check_writable(&args.out).map_err(|error| not_written(&args.out, &error))?;
+    write_file(&args.out, &page(&model, scores.as_ref())?)?;
     Ok(if args.quiet { String::new() } else { format!("{}\n", args.out.display()) })
 }
 
 const STYLE: &str = include_str!("style.css");
 
 /// The page.
-pub(crate) fn page(opened: &Opened, scores: Option<&Score>) -> Result<String, Failure> {
-    let page = opened.guarded(|opened| page::Page::new(opened, scores))?;
-    let machine = machine_readable(opened).to_string();
+pub(crate) fn page(model: &SavedModel, scores: Option<&Score>) -> Result<String, Failure> {
+    let page = model.guarded(|model| page::Page::new(model, scores))?;
+    let machine = machine_readable(model).to_string();
     let values = context! {
         page => Serde(&page),
         policy => policy(),
@@ -90,18 +91,16 @@ fn templates() -> Result<Environment<'static>, minijinja::Error> {
         _ => escape_formatter(to, state, value),
     });
     templates.add_template("page.html", include_str!("page.html"))?;
-    templates.add_template("plots.html", include_str!("plots.html"))?;
     Ok(templates)
 }
 
 /// What the file holds beside its arrays, for programs.
-fn machine_readable(opened: &Opened) -> serde_json::Value {
-    let mut card = opened.header.card.clone();
-    card.as_object_mut().map(|card| card.remove("state"));
+fn machine_readable(model: &SavedModel) -> serde_json::Value {
+    let header = model.header();
     json!({
-        "model": opened.header.model,
-        "receipt": opened.header.receipt,
-        "plan": opened.header.plan,
-        "card": card,
+        "model": header.model,
+        "receipt": header.receipt,
+        "plan": header.plan,
+        "card": header.card,
     })
 }

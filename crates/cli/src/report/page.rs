@@ -1,18 +1,15 @@
 //! What the page shows, in the order of its sections: `page.html` has the words.
 
-use reticent_models::{Predicted, Score};
-use reticent_tables::Schema;
+use reticent::{Asked, Entry, PUBLIC_NOTE, Predicted, SCORES_NOTE, SavedModel, Schema, Score};
 use serde::Serialize;
 
-use super::plots::{Budget, CalibrationPlot, EffectPlot, Parts, PointPlot};
-use crate::effects::{effects, middle};
+use super::plots::{self, Svg};
 use crate::evaluate;
-use crate::opened::Opened;
 use crate::output::rounded_up;
 use crate::show::guarantee;
 
 /// Plots of columns, at most.
-const MOST_PLOTS: usize = 12;
+const MAX_PLOTS: usize = 12;
 
 #[derive(Serialize)]
 pub(super) struct Page {
@@ -20,12 +17,12 @@ pub(super) struct Page {
     facts: Vec<Fact>,
     spent: Spent,
     warnings: Vec<String>,
-    effects: Vec<EffectPlot>,
+    effects: Vec<Svg>,
     /// How many columns could be plotted.
     columns: usize,
-    points: Vec<PointPlot>,
+    points: Vec<Svg>,
     highlights: Vec<Fact>,
-    variances: Option<Parts>,
+    variances: Option<Variances>,
     test: Option<Test>,
     assumptions: Vec<String>,
     software: String,
@@ -49,7 +46,7 @@ impl Fact {
 struct Spent {
     guarantee: String,
     /// Nothing without privacy.
-    bar: Option<Budget>,
+    bar: Option<Svg>,
     groups: Vec<Group>,
     ledger: String,
     noise: String,
@@ -61,9 +58,17 @@ struct Group {
     what: String,
     made: u64,
     planned: u64,
-    width: u64,
+    width: usize,
     noise: String,
     share: String,
+}
+
+/// Where a variance comes from.
+#[derive(Serialize)]
+struct Variances {
+    /// Of what it is the variance.
+    what: &'static str,
+    plot: Svg,
 }
 
 /// What was found on test records.
@@ -71,60 +76,60 @@ struct Group {
 struct Test {
     note: &'static str,
     facts: Vec<Fact>,
-    calibration: Option<CalibrationPlot>,
+    calibration: Option<Svg>,
 }
 
 impl Page {
     /// With scores from a file of their own, if there is one.
-    pub(super) fn new(opened: &Opened, scores: Option<&Score>) -> Self {
-        let of = opened.schema.target().map_or(String::new(), |target| format!(" of {}", target.name()));
-        let names = opened.schema.encoded_names();
-        let effects = effects(opened);
-        let target = opened.schema.target().map_or("prediction", |target| target.name());
-        let highlights = opened.fitted.highlights(&names).into_iter();
-        let in_file = opened.card.test.as_ref().map(|test| (evaluate::PUBLIC_NOTE, &test.score));
-        let test = scores.map(|score| (evaluate::NOTE, score)).or(in_file);
+    pub(super) fn new(model: &SavedModel, scores: Option<&Score>) -> Self {
+        let of = model.schema().target().map_or(String::new(), |target| format!(" of {}", target.name()));
+        let names = model.schema().encoded_names();
+        let effects = model.effects();
+        let target = model.schema().target().map_or("prediction", |target| target.name());
+        let highlights = model.posterior().highlights(&names).into_iter();
+        let in_file = model.card().test.as_ref().map(|test| (PUBLIC_NOTE, &test.score));
+        let test = scores.map(|score| (SCORES_NOTE, score)).or(in_file);
         Self {
-            title: format!("{} model{of}", opened.header.model),
-            facts: asked(opened),
-            spent: spent(opened),
-            warnings: opened.card.warnings.clone(),
+            title: format!("{} model{of}", model.kind().name()),
+            facts: asked(model),
+            spent: spent(model),
+            warnings: model.card().warnings.clone(),
             columns: effects.len(),
-            effects: effects.iter().take(MOST_PLOTS).map(|effect| EffectPlot::new(effect, target)).collect(),
-            points: opened.fitted.points().iter().map(|point| PointPlot::new(point, &names)).collect(),
+            effects: effects.iter().take(MAX_PLOTS).map(|effect| plots::effect(effect, target)).collect(),
+            points: model.posterior().points().iter().map(|point| plots::point(point, &names)).collect(),
             highlights: highlights.map(|highlight| Fact::new(highlight.name, highlight.text)).collect(),
-            variances: uncertainty(opened),
-            test: test.map(|(note, score)| Test::new(note, score, &opened.schema)),
-            assumptions: opened.receipt.assumptions.clone(),
-            software: opened.receipt.software.clone(),
+            variances: uncertainty(model),
+            test: test.map(|(note, score)| Test::new(note, score, model.schema())),
+            assumptions: model.receipt().assumptions.clone(),
+            software: model.receipt().software.clone(),
         }
     }
 }
 
 /// What was asked.
-fn asked(opened: &Opened) -> Vec<Fact> {
+fn asked(model: &SavedModel) -> Vec<Fact> {
     let mut facts = Vec::new();
-    if let Some(description) = opened.schema.description() {
+    if let Some(description) = model.schema().description() {
         facts.push(Fact::new("Data", description));
     }
-    facts.push(Fact::new("Model", format!("{}: {}", opened.header.model, opened.about)));
-    if let Some(target) = opened.schema.target() {
+    facts.push(Fact::new("Model", format!("{}: {}", model.kind().name(), model.kind().about())));
+    if let Some(target) = model.schema().target() {
         let about = target.description().map_or(String::new(), |text| format!(" ({text})"));
         facts.push(Fact::new("Target", format!("{}{about}", target.name())));
     }
-    let names: Vec<&str> = opened.schema.features().iter().map(|column| column.name()).collect();
+    let names: Vec<&str> = model.schema().features().iter().map(|column| column.name()).collect();
     facts.push(Fact::new("Inputs", names.join(", ")));
-    facts.push(Fact::new("Records", opened.receipt.records.to_string()));
-    let privacy = opened.card.asked.as_ref().map_or("none".to_owned(), |asked| {
+    facts.push(Fact::new("Records", model.receipt().records.to_string()));
+    let privacy = model.card().asked.as_ref().map_or("none".to_owned(), |asked| {
         format!("epsilon {} at delta {:e}, {} adjacency", asked.epsilon, asked.delta, asked.adjacency)
     });
     facts.push(Fact::new("Privacy asked for", privacy));
     facts
 }
 
-fn spent(opened: &Opened) -> Spent {
-    let receipt = &opened.receipt;
-    let group = |(group, share): (&crate::contents::Group, f64)| Group {
+fn spent(model: &SavedModel) -> Spent {
+    let receipt = model.receipt();
+    let group = |(group, share): (&Entry, f64)| Group {
         what: group.what.clone(),
         made: group.made,
         planned: group.planned,
@@ -135,12 +140,11 @@ fn spent(opened: &Opened) -> Spent {
             .map_or("no noise".to_owned(), rounded_up),
         share: if share > 0.0 { format!("{:.0} %", 100.0 * share) } else { String::new() },
     };
-    let bar = |asked: &crate::contents::Asked| {
-        receipt.guarantee.cost().map(|cost| Budget::new(cost.epsilon.upper, asked.epsilon))
-    };
+    let bar =
+        |asked: &Asked| receipt.guarantee.cost().map(|cost| plots::budget(cost.epsilon.upper, asked.epsilon));
     Spent {
         guarantee: guarantee(receipt),
-        bar: opened.card.asked.as_ref().and_then(bar),
+        bar: model.card().asked.as_ref().and_then(bar),
         groups: receipt.groups.iter().zip(receipt.shares()).map(group).collect(),
         ledger: receipt.ledger.clone(),
         noise: receipt.noise.clone(),
@@ -149,30 +153,28 @@ fn spent(opened: &Opened) -> Spent {
 }
 
 /// Noise and data uncertainty apart, in the middle of all columns.
-fn uncertainty(opened: &Opened) -> Option<Parts> {
-    let (variances, scale, what) = match opened.fitted.predict(&middle(opened), &[]) {
+fn uncertainty(model: &SavedModel) -> Option<Variances> {
+    let (variances, scale, what) = match model.posterior().predict(&model.middle(), &[]) {
         Predicted::Number { variances, .. } => {
-            let unit = opened.units().unit;
+            let unit = model.units().unit;
             (variances, unit * unit, "a target about its prediction")
         }
         Predicted::Class { variances, .. } => (variances, 1.0, "the score behind the probability"),
         _ => return None,
     };
-    Some(Parts::new(
-        what,
-        [
-            ("left open by the records", variances.records * scale),
-            ("added by the privacy noise", variances.privacy * scale),
-            ("of targets themselves", variances.targets * scale),
-        ],
-    ))
+    let parts = [
+        ("left open by the records", variances.records * scale),
+        ("added by the privacy noise", variances.privacy * scale),
+        ("of targets themselves", variances.targets * scale),
+    ];
+    Some(Variances { what, plot: plots::variances(parts) })
 }
 
 impl Test {
     fn new(note: &'static str, score: &Score, schema: &Schema) -> Self {
         let facts = evaluate::rows(score, schema).into_iter().map(|(name, value)| Fact::new(name, value));
         let calibration = (!score.calibration.is_empty())
-            .then(|| CalibrationPlot::new(&score.calibration, score.rmse.is_some()));
+            .then(|| plots::calibration(&score.calibration, score.rmse.is_some()));
         Self { note, facts: facts.collect(), calibration }
     }
 }

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use reticent::budget::{Adjacency, Privacy};
 use reticent_audit::case::case;
 use reticent_audit::command::{Files, play};
 use reticent_audit::game::Data;
 use reticent_audit::row::Row;
 use reticent_audit::suite::Suite;
+use reticent_core::budget::{Adjacency, Privacy};
 
 fn program() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_reticent"))

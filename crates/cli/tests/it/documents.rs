@@ -1,7 +1,7 @@
 use std::fmt::Write as _;
 
 use crate::fit::Case;
-use crate::{failed, json, stdout};
+use crate::{json, stdout};
 
 /// Reviews about food or about travel, never both.
 fn reviews(count: usize) -> String {
@@ -52,13 +52,4 @@ fn belief_networks_of_answers() {
     assert!(stdout(&format!("show {model}")).contains("unit 1"));
     let score = json(&format!("evaluate {model} --data {}", case.path("people.csv")));
     assert!(score["score"]["accuracy"].as_f64().unwrap() > 0.75, "{score}");
-}
-
-#[test]
-fn experiments_say_which_file_is_missing() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let data = folder.path().display();
-    failed(&format!("reproduce vips-lda --data {data}"), "wiki_vocab.txt");
-    failed(&format!("reproduce vips-table3 --data {data}"), "wiki_vocab.txt");
-    failed(&format!("reproduce vips-sbn --data {data}"), "mnist_train.parquet");
 }

@@ -16,11 +16,9 @@ mod ledger;
 mod plan;
 mod real;
 mod report;
-mod reproduce;
 mod scores;
 mod settings;
 mod statements;
-mod uci;
 mod values;
 
 use std::process::{Command, Output, Stdio};

@@ -18,7 +18,7 @@ fn a_plan_says_what_it_costs_and_why() {
 #[test]
 fn the_json_is_a_plan() {
     let plan = json(&format!("{MODEL} --epsilon 2 --delta 1e-6 --adjacency add-remove"));
-    let plan: reticent::model::mixture::MixturePlan = serde_json::from_value(plan).unwrap();
+    let plan: reticent_core::model::mixture::MixturePlan = serde_json::from_value(plan).unwrap();
     assert_eq!((plan.records, plan.components, plan.dimension), (1000, 2, 2));
     let cost = plan.price().unwrap();
     assert_eq!(cost.adjacency, reticent_accounting::Adjacency::AddRemove);

@@ -49,24 +49,6 @@ fn adult_is_classified() {
     assert!(accuracy.as_f64().unwrap() > 0.7607 && auc.as_f64().unwrap() > 0.75, "{accuracy} {auc}");
 }
 
-/// A small version of the experiment: weighted scores on few records, written and printed.
-#[test]
-fn the_adult_experiment_runs() {
-    let Some(file) = data("adult.parquet") else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let data = std::path::Path::new(&file).parent().unwrap().display();
-    let run = format!(
-        "reproduce vips-adult --data {data} --runs 1 --records 3000 --epsilon 4 --methods scores,open-scores --out {}",
-        folder.path().display()
-    );
-    let printed = json(&run);
-    assert_eq!(printed["rows"].as_array().unwrap().len(), 2);
-    assert!(printed["rows"][0]["auc"].as_f64().unwrap() > 0.75);
-    for file in ["vips-adult.csv", "vips-adult.json", "vips-adult.svg"] {
-        assert!(folder.path().join(file).exists());
-    }
-}
-
 /// Better than half way from the deviation of y to the error of least squares without privacy, both as the data sets'
 /// description gives them.
 #[test]

@@ -53,7 +53,7 @@ fn plan_and_fit_accept_and_refuse_the_same() {
         "ledger init {ledger} --data-set other --epsilon 1e-9 --delta 1e-15 --adjacency add-remove"
     ));
     let (mut accepted, mut refused) = (0, 0);
-    for model in reticent_models::models() {
+    for model in reticent_core::model::models() {
         let (schema, needed) = suited(model.name());
         let moments = schema.replacen("bounds = [20, 70]", "mean = 40, sd = 10", 1);
         let private = schema.replacen("bounds = [20, 70]", "bounds = \"private\", within = [0, 1e6]", 1);
@@ -99,7 +99,7 @@ fn plan_and_fit_accept_and_refuse_the_same() {
         }
     }
     // At least the first of each model but one is accepted, and the wrong setting and epsilon of each is refused.
-    let models = reticent_models::models().len();
+    let models = reticent_core::model::models().len();
     assert!(accepted >= models - 1 && refused >= 2 * models, "{accepted} {refused}");
 }
 
@@ -123,7 +123,7 @@ fn settings_out_of_range_are_refused_before_a_record_is_read() {
 #[test]
 fn ranges_are_listed_with_settings() {
     let help = stdout("fit --help");
-    for model in reticent_models::models() {
+    for model in reticent_core::model::models() {
         for setting in model.settings() {
             assert!(help.contains(&format!("{}: ", setting.name)), "{}", setting.name);
             assert!(help.contains(&setting.range().to_string()), "{}: {}", setting.name, setting.range());

@@ -111,7 +111,7 @@ fn a_file_without_privacy_has_no_budget() {
 #[test]
 fn no_model_is_forgotten() {
     let text = include_str!("statements.rs");
-    for model in reticent_models::models() {
+    for model in reticent_core::model::models() {
         assert!(text.contains(&format!("(\"{}\", ", model.name())), "{}", model.name());
     }
 }

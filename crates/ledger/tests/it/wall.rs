@@ -1,7 +1,9 @@
 //! The wall charges a ledger.
 
-use reticent::budget::{self, Adjacency, Privacy};
-use reticent::wall::{Geometry, NoiseSource, Plan, Query, Records, Sampler, SumId, Sums, Wall, WallError};
+use reticent_core::budget::{self, Adjacency, Privacy};
+use reticent_core::wall::{
+    Geometry, NoiseSource, Plan, Query, Records, Sampler, SumId, Sums, Wall, WallError,
+};
 use reticent_ledger::{Amount, Ledger, Run, State};
 
 struct Copy;

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use reticent::budget::{Ledger, LedgerError, Request, Spent, Ticket};
-use reticent::wall::{NoiseSource, Records};
+use reticent_core::budget::{Ledger, LedgerError, Request, Spent, Ticket};
+use reticent_core::wall::{NoiseSource, Records};
 use serde_json::Value;
 
 use super::subjects::{Subject, privacy, subjects};
@@ -48,17 +48,19 @@ fn read(bytes: &[u8]) -> bool {
     };
     let mut facts = facts.clone();
     if let Some(settings) = file["settings"].as_object() {
-        facts.settings =
-            settings.iter().filter_map(|(name, value)| Some((name.clone(), value.as_f64()?))).collect();
+        facts.settings = settings
+            .iter()
+            .filter_map(|(name, value)| Some((name.clone(), serde_json::from_value(value.clone()).ok()?)))
+            .collect();
     }
     let Ok(planned) = model.read_plan(&facts, &file["plan"]) else { return false };
-    let outline = planned.outline();
+    let Ok(outline) = planned.outline() else { return false };
     assert!(outline.releases.len() < 1 << 16, "an outline is short");
-    let _ = planned.price(&privacy());
+    let _ = planned.price(privacy().delta());
     let records = Records::streamed(facts.records, facts.width(), Box::new(|_, _| ())).expect("records");
     let noise = NoiseSource::from_os().expect("a source of noise");
     let asked = Arc::new(AtomicBool::new(false));
-    let fitted = planned.fit(records, noise, Some(&privacy()), Box::new(Refusing(Arc::clone(&asked))));
+    let fitted = planned.run(records, noise, Some(&privacy()), Box::new(Refusing(Arc::clone(&asked))));
     assert!(fitted.is_err_and(|error| !error.to_string().is_empty()), "it was refused");
     asked.load(Ordering::Relaxed)
 }

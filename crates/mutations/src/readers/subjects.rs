@@ -2,9 +2,9 @@
 
 use std::sync::OnceLock;
 
-use reticent::budget::{Adjacency, Guarantee, Privacy, Unlimited};
-use reticent::wall::{NoiseSource, Records};
-use reticent_models::{Facts, Model, Planned, Saved, Target, models};
+use reticent_core::budget::{Adjacency, Guarantee, Privacy, Unlimited};
+use reticent_core::model::{Model, Planned, Saved, SettingKind, TableShape, Target, models};
+use reticent_core::wall::{NoiseSource, Records};
 use reticent_tables::{Array, Header, ModelFile, Schema};
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ const RECORDS: usize = 300;
 /// A model and what it is asked to do.
 pub(super) struct Subject {
     pub(super) model: &'static dyn Model,
-    pub(super) facts: Facts,
+    pub(super) facts: TableShape,
     schema: Schema,
     /// The plan as a file.
     pub(super) plan: Value,
@@ -65,9 +65,13 @@ impl Subject {
         let targets = model.targets().iter();
         let mut all = targets.flat_map(|target| FEATURES.iter().map(move |features| (*target, *features)));
         all.find_map(|(kind, (columns, features))| {
-            let mut facts = Facts::new(columns.to_vec(), kind, RECORDS);
-            for setting in model.settings().iter().filter(|setting| setting.default.is_none()) {
-                facts.settings.insert(setting.name.into(), if setting.integer { 2.0 } else { 0.2 });
+            let mut facts = TableShape::new(columns.to_vec(), kind, RECORDS);
+            for setting in model.settings().iter().filter(|setting| setting.default().is_none()) {
+                let value = match setting.kind {
+                SettingKind::Integer { .. } => 2u64.into(),
+                _ => 0.2.into(),
+            };
+            facts.settings.insert(setting.name.into(), value);
             }
             let plan = planned(model, &facts)?.to_json();
             let plan = json!({ "model": model.name(), "inputs": facts.inputs(), "settings": facts.settings, "plan": plan });
@@ -111,9 +115,9 @@ impl Subject {
         let privacy = Some(privacy()).filter(|_| self.is_private());
         let noise = NoiseSource::insecure_from_seed(1);
         let (fitted, mut receipt) =
-            planned.fit(records, noise, privacy.as_ref(), Box::new(Unlimited)).expect("a small fit");
+            planned.run(records, noise, privacy.as_ref(), Box::new(Unlimited)).expect("a small fit");
         let asked = privacy.map(|privacy| {
-            receipt.guarantee = Guarantee::Private(planned.price(&privacy).expect("it was priced"));
+            receipt.guarantee = Guarantee::Private(planned.price(privacy.delta()).expect("it was priced"));
             json!({ "epsilon": privacy.epsilon(), "delta": privacy.delta(), "adjacency": privacy.adjacency().to_string() })
         });
         let Saved { arrays, state } = fitted.save().expect("finite numbers");
@@ -139,7 +143,7 @@ impl Subject {
     }
 }
 
-fn planned(model: &dyn Model, facts: &Facts) -> Option<Box<dyn Planned>> {
+fn planned(model: &dyn Model, facts: &TableShape) -> Option<Box<dyn Planned>> {
     model.plan(facts, Some(&privacy())).or_else(|_| model.plan(facts, None)).ok()
 }
 

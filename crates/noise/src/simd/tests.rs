@@ -8,15 +8,15 @@ pub enum Most {
     All,
 }
 
-std::thread_local!(pub static MOST: Cell<Most> = const { Cell::new(Most::All) });
+std::thread_local!(pub static MAX: Cell<Most> = const { Cell::new(Most::All) });
 
 /// Does some work with all that there is, without AVX-512, and without AVX2: the results must be the same.
 pub fn same<T: PartialEq + std::fmt::Debug>(work: impl Fn() -> T) {
     let expected = work();
     for most in [Most::Avx2, Most::Portable] {
-        MOST.set(most);
+        MAX.set(most);
         let found = work();
-        MOST.set(Most::All);
+        MAX.set(Most::All);
         assert_eq!(found, expected);
     }
 }

@@ -138,7 +138,21 @@ impl Encoder {
     /// # Errors
     /// [`TableError`] if a file cannot be read or lacks a column.
     pub fn rows(&self, source: &Source, most: usize) -> Result<Rows, TableError> {
-        Rows::read(self, source, most)
+        let rows = self.rows_unless(source, most, &mut || false)?;
+        Ok(rows.unwrap_or_else(|| unreachable!("nothing stops it")))
+    }
+
+    /// The same, unless `stop` returns true: it is called for each batch, and then there are no rows.
+    ///
+    /// # Errors
+    /// Those of [`rows`](Self::rows).
+    pub fn rows_unless(
+        &self,
+        source: &Source,
+        most: usize,
+        stop: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<Rows>, TableError> {
+        Rows::read(self, source, most, stop)
     }
 }
 

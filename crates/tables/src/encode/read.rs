@@ -1,5 +1,6 @@
 //! Encoded records, in batches or all at once.
 
+use std::ops::ControlFlow;
 use std::sync::mpsc::{SyncSender, sync_channel};
 
 use super::Encoder;
@@ -124,10 +125,19 @@ pub enum Rows {
 }
 
 impl Rows {
-    pub(super) fn read(encoder: &Encoder, source: &Source, most: usize) -> Result<Self, TableError> {
+    /// Nothing if it was to stop.
+    pub(super) fn read(
+        encoder: &Encoder,
+        source: &Source,
+        most: usize,
+        stop: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<Self>, TableError> {
         let (mut values, mut count) = (Some(Vec::new()), 0);
         let mut batches = Batches::new(encoder, source);
         while let Some(batch) = batches.next_batch()? {
+            if stop() {
+                return Ok(None);
+            }
             count += batch.rows().len();
             values = values.filter(|values| values.len() + batch.values().len() <= most);
             if let Some(values) = &mut values {
@@ -135,10 +145,10 @@ impl Rows {
             }
         }
         let width = encoder.width;
-        Ok(match values {
+        Ok(Some(match values {
             Some(values) => Self::Kept(Table { values, width }),
             None => Self::Streamed(Stream { encoder: encoder.clone(), source: source.clone(), count }),
-        })
+        }))
     }
 
     /// How many there are.
@@ -171,30 +181,37 @@ pub struct Stream {
 const AHEAD: usize = 2;
 
 impl Stream {
-    /// Calls `each` with all rows, some at a time, from the first to the last.
+    /// Calls `each` with all rows, some at a time, from the first to the last, until it returns [`Break`](ControlFlow::Break).
     ///
     /// # Privacy
     /// It does not fail in the middle of a run: what follows a part of a file that cannot be read any more is left out.
-    pub fn pass(&self, each: &mut dyn FnMut(&[f64])) {
+    pub fn pass(&self, each: &mut dyn FnMut(&[f64]) -> ControlFlow<()>) {
         let (sender, blocks) = sync_channel(AHEAD);
         std::thread::scope(|scope| {
             scope.spawn(move || caught(|| self.send(&sender)));
-            blocks.iter().for_each(|block: Vec<f64>| each(&block));
+            // The sender ends once the receiver is gone, which it is at the end of this scope.
+            let blocks = blocks;
+            let _ = blocks.iter().try_for_each(|block: Vec<f64>| each(&block));
         });
     }
 
-    /// These rows, given in the order of the file, one after the other. Those that are missing are left out.
+    /// These rows, given in the order of the file, one after the other. Those that are missing are left out, and so are all after
+    /// `stop` returns true, which is called for each block.
     ///
     /// # Privacy
     /// It does not fail, as a [pass](Self::pass) does not.
     #[must_use]
-    pub fn some(&self, wanted: &[usize]) -> Vec<f64> {
+    pub fn some(&self, wanted: &[usize], stop: &mut dyn FnMut() -> bool) -> Vec<f64> {
         let (width, mut first, mut left, mut values) = (self.encoder.width(), 0, wanted, Vec::new());
         self.pass(&mut |block| {
+            if stop() {
+                return ControlFlow::Break(());
+            }
             let end = first + block.len() / width;
             let (here, after) = left.split_at(left.partition_point(|row| *row < end));
             here.iter().for_each(|row| values.extend_from_slice(&block[(row - first) * width..][..width]));
             (first, left) = (end, after);
+            if left.is_empty() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         values
     }

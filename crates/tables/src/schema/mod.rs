@@ -3,6 +3,7 @@
 mod column;
 mod error;
 mod file;
+mod fingerprint;
 mod public;
 mod rules;
 mod template;
@@ -114,6 +115,15 @@ impl Schema {
     #[must_use]
     pub fn to_toml(&self) -> String {
         file::to_toml(self)
+    }
+
+    /// Identifies the schema: the SHA-256 of its canonical form, which is JSON with sorted keys and without descriptions.
+    ///
+    /// Comments, the layout of the file, the order of keys and where vocabularies are kept do not change it; whatever changes how
+    /// records are read does.
+    #[must_use]
+    pub fn fingerprint(&self) -> String {
+        fingerprint::of(self)
     }
 
     /// What the table is about.

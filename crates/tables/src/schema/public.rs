@@ -1,4 +1,4 @@
-//! Facts read from the data itself, by people who say that these are harmless. Everything here is marked in the schema
+//! TableShape read from the data itself, by people who say that these are harmless. Everything here is marked in the schema
 //! as [`Origin::AssumedPublic`] and listed by [`Schema::assumptions`], so that receipts can say so.
 
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ use crate::error::TableError;
 use crate::source::{Columns, Found, Source, Wanted};
 
 /// More levels than this are no list that someone will read.
-const MOST_LEVELS: usize = 1000;
+const MAX_LEVELS: usize = 1000;
 
 impl Schema {
     /// **Not private.** The same schema, with numbers scaled by the mean and standard deviation of these rows, as the
@@ -101,9 +101,9 @@ impl Schema {
                     Columns::Written(written) => written.column(k).for_each(|text| survey.add(text)),
                     Columns::Stored(arrays) => survey.add_stored(&arrays[k]),
                 }
-                if survey.levels.len() > MOST_LEVELS && !survey.numeric() {
+                if survey.levels.len() > MAX_LEVELS && !survey.numeric() {
                     let (file, column) = (chunk.file.to_owned(), name.clone());
-                    return Err(TableError::ManyLevels { file, column, most: MOST_LEVELS });
+                    return Err(TableError::ManyLevels { file, column, most: MAX_LEVELS });
                 }
             }
         }
@@ -205,7 +205,7 @@ impl Survey {
             Value::Missing => {}
             Value::Malformed => self.neither = true,
         }
-        if self.levels.len() <= MOST_LEVELS && !self.levels.contains(text) {
+        if self.levels.len() <= MAX_LEVELS && !self.levels.contains(text) {
             self.levels.insert(text.to_owned());
         }
     }

@@ -1,5 +1,7 @@
 //! Records that are read again in each pass.
 
+use std::ops::ControlFlow;
+
 use arrow_array::{Float64Array, StringArray};
 use reticent_tables::{Column, Encoder, Kind, Rows, Schema, Source, Stream};
 
@@ -23,7 +25,10 @@ fn streamed(encoder: &Encoder, source: &Source) -> Stream {
 
 fn pass(stream: &Stream) -> Vec<f64> {
     let mut values = Vec::new();
-    stream.pass(&mut |rows| values.extend_from_slice(rows));
+    stream.pass(&mut |rows| {
+        values.extend_from_slice(rows);
+        ControlFlow::Continue(())
+    });
     values
 }
 
@@ -50,7 +55,7 @@ fn a_pass_gives_what_a_table_holds() {
         }
         let wanted = [0, 1, 7, COUNT / 2, COUNT - 1, COUNT + 5];
         let some: Vec<f64> = wanted[..5].iter().flat_map(|row| all[3 * row..][..3].to_vec()).collect();
-        assert!(stream.some(&wanted) == some && stream.some(&[]).is_empty());
+        assert!(stream.some(&wanted, &mut || false) == some && stream.some(&[], &mut || false).is_empty());
         let Rows::Kept(table) = encoder.rows(&source, all.len()).expect("rows") else {
             panic!("they can be kept")
         };

@@ -38,7 +38,7 @@ impl Fit {
         Self::new("beta-bernoulli", schema)
     }
 
-    /// Bounds are bought first, by a wall of their own: ten releases and more.
+    /// Bounds are estimated first, as a stage of their own: ten releases and more.
     pub(crate) fn of_many_releases() -> Self {
         let private = "bounds = \"private\", within = [0, 1000]";
         Self::new(

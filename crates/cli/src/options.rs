@@ -1,0 +1,65 @@
+//! Options that `plan` and `fit` share.
+
+use reticent::{Fit, Privacy};
+
+use crate::event::Neighbours;
+use crate::output::Failure;
+
+/// What a user may ask for beyond the defaults, and how bounds and settings are given.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Which data sets are neighbours.
+    #[arg(long, value_enum, default_value = "replace")]
+    pub(crate) adjacency: Neighbours,
+    /// A setting of the model, such as components=3. `reticent fit --help` lists them with their ranges.
+    #[arg(long, value_name = "NAME=NUMBER")]
+    pub(crate) set: Vec<String>,
+    /// The share of the budget for bounds that the schema leaves private.
+    #[arg(long, value_name = "SHARE", default_value_t = reticent::DEFAULT_BOUNDS_SHARE, allow_negative_numbers = true)]
+    pub(crate) bounds_share: f64,
+    /// Allow a fit that would take more than 4.3 GB of memory, 30 minutes on one core or a file of 256 MB.
+    #[arg(long)]
+    pub(crate) allow_large: bool,
+    /// Allow a delta of 1/N or more, at which a fit may publish whole records. The receipt states it.
+    #[arg(long)]
+    pub(crate) allow_large_delta: bool,
+}
+
+impl Options {
+    /// What may be spent.
+    pub(crate) fn privacy(&self, epsilon: f64, delta: f64) -> Result<Privacy, Failure> {
+        let privacy =
+            Privacy::new(epsilon, delta, self.adjacency.adjacency()).map_err(reticent::Error::from)?;
+        Ok(if self.allow_large_delta { privacy.allow_large_delta() } else { privacy })
+    }
+
+    /// A fit with these options.
+    pub(crate) fn over(&self, fit: Fit) -> Result<Fit, Failure> {
+        let mut fit = fit.bounds_share(self.bounds_share);
+        for text in &self.set {
+            let (name, value) = reticent::parse_setting(text)?;
+            fit = fit.setting(name, value);
+        }
+        Ok(if self.allow_large { fit.allow_large() } else { fit })
+    }
+}
+
+/// Models, as the end of a help.
+pub(crate) fn models_help() -> String {
+    let models = reticent::models().iter();
+    models.map(|model| format!("  {:<19} {}\n", model.name(), model.about())).collect()
+}
+
+/// Settings of all models, with ranges and defaults.
+pub(crate) fn settings_help() -> String {
+    let mut text = String::from("Settings, by --set NAME=VALUE:\n");
+    for model in reticent::models().iter().filter(|model| !model.settings().is_empty()) {
+        text.push_str(&format!("  {}\n", model.name()));
+        for setting in model.settings() {
+            let default = setting.default().map_or("needed".to_owned(), |value| format!("default {value}"));
+            let (name, range, about) = (setting.name, setting.range(), setting.about);
+            text.push_str(&format!("    {name}: {about}; {range}, {default}\n"));
+        }
+    }
+    text
+}

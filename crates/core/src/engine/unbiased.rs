@@ -1,0 +1,157 @@
+use super::{Block, Noise, SiteModel};
+use crate::math::vector::norm;
+
+/// A model of two classes whose centred sites are scaled to a norm before they reach the wall, by a factor that does not
+/// depend on the class.
+///
+/// In centred coordinates at the cavity mean $m$ the first part of a site is the score $g_y\,\partial a/\partial w$ of the record, and
+/// $\sum_y p(y|x, m)\,g_y = 0$: scores have no expectation where the fit ends. A clip that looks at the class shortens the
+/// surprising one more than the other. The expectation of what is left is not 0, so that the fit ends elsewhere, by a distance
+/// that neither more records nor a larger budget makes smaller. With the factor
+///
+/// $$\omega(x) = \min\Bigl(1, \frac{c}{\max_y \lVert s_y(x)\rVert}\Bigr)$$
+///
+/// the expectation stays 0 for every clipping norm $c$: the estimate is that of a likelihood in which the record has the
+/// weight $\omega(x)$. Its information $\sum\omega I$ is at most that of the whole likelihood, and the variance of its score,
+/// $\sum\omega^2 I$, is at most its information, so that the stated variance is not too small.
+///
+/// # Privacy
+/// None is claimed: the wall clips whatever it is given.
+///
+/// # Citation
+/// Künsch, Stefanski, Carroll, "Conditionally unbiased bounded-influence estimation in general regression models, with
+/// applications to generalized linear models", JASA 1989.
+#[derive(Debug)]
+pub struct UnbiasedClip<'a, M> {
+    model: &'a M,
+    norm: f64,
+}
+
+impl<'a, M: SiteModel> UnbiasedClip<'a, M> {
+    /// With this clipping norm. The last number of a record is its class: 1 or -1.
+    #[must_use]
+    pub fn new(model: &'a M, norm: f64) -> Self {
+        Self { model, norm }
+    }
+
+    /// The norm of the longer of the sites that a record has with either class, with the site of its own class in `out`.
+    pub(crate) fn longest(model: &M, cavity: &M::Cavity, record: &[f64], out: &mut [f64]) -> f64 {
+        model.site_centred(cavity, record, out);
+        let mut other = record.to_vec();
+        if let Some(class) = other.last_mut() {
+            *class = if *class > 0.0 { -1.0 } else { 1.0 };
+        }
+        let mut opposite = vec![0.0; out.len()];
+        model.site_centred(cavity, &other, &mut opposite);
+        norm(out).max(norm(&opposite))
+    }
+}
+
+impl<M: SiteModel> SiteModel for UnbiasedClip<'_, M> {
+    type Cavity = M::Cavity;
+
+    fn width(&self) -> usize {
+        self.model.width()
+    }
+    fn prior(&self) -> &[f64] {
+        self.model.prior()
+    }
+    fn condition(&self, natural: &[f64], cavity: &mut M::Cavity) {
+        self.model.condition(natural, cavity);
+    }
+    fn leave_out(&self, likelihood: &[f64], kept: f64, natural: &mut [f64], cavity: &mut M::Cavity) -> u64 {
+        self.model.leave_out(likelihood, kept, natural, cavity)
+    }
+    fn leave_out_noisy(
+        &self,
+        likelihood: &[f64],
+        noise: &Noise,
+        kept: f64,
+        natural: &mut [f64],
+        cavity: &mut M::Cavity,
+    ) -> u64 {
+        self.model.leave_out_noisy(likelihood, noise, kept, natural, cavity)
+    }
+    fn site(&self, cavity: &M::Cavity, record: &[f64], out: &mut [f64]) {
+        self.model.site(cavity, record, out);
+    }
+    fn site_centred(&self, cavity: &M::Cavity, record: &[f64], out: &mut [f64]) {
+        let longest = Self::longest(self.model, cavity, record, out);
+        if longest > self.norm {
+            out.iter_mut().for_each(|x| *x *= self.norm / longest);
+        }
+    }
+    fn project(&self, natural: &mut [f64]) -> u64 {
+        self.model.project(natural)
+    }
+    fn centre(&self, cavity: &M::Cavity, natural: &mut [f64]) {
+        self.model.centre(cavity, natural);
+    }
+    fn uncentre(&self, cavity: &M::Cavity, centred: &mut [f64]) {
+        self.model.uncentre(cavity, centred);
+    }
+    fn shear<'a>(&self, cavity: &'a M::Cavity) -> Option<&'a [f64]> {
+        self.model.shear(cavity)
+    }
+    fn blocks(&self) -> Vec<Block> {
+        self.model.blocks()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::clip;
+    use crate::family::{Covariance, Moments};
+    use crate::model::Prediction;
+    use crate::model::linear::{Linear, LinearCavity, Response};
+    use crate::wall::Geometry;
+
+    const NORM: f64 = 0.7;
+
+    /// Scores of both classes, weighted by their probabilities at the cavity mean, for a record whose sites are too long.
+    fn expected_score(clipped: impl Fn(&Linear, &LinearCavity, &[f64], &mut [f64])) -> f64 {
+        let model = Linear::new(2, 1.0, Covariance::Full, Response::Probit).unwrap();
+        let narrow = (0..9).map(|k| if k % 4 == 0 { 1e-9 } else { 0.0 }).collect();
+        let mean = vec![0.8, -0.4, 0.2];
+        let score = 0.9 * mean[0] - 0.5 * mean[1] + mean[2];
+        let natural = model.family().natural(&Moments { mean, covariance: narrow }).unwrap();
+        let mut cavity = LinearCavity::default();
+        model.condition(&natural, &mut cavity);
+        let term = |class: f64| {
+            let mut out = vec![0.0; model.width()];
+            clipped(&model, &cavity, &[0.9, -0.5, class], &mut out);
+            assert!(norm(&out) <= NORM * (1.0 + 1e-12));
+            let probability =
+                Prediction { mean: class * score, variance: 0.0, noise_variance: 1.0 }.positive();
+            probability * out[2]
+        };
+        term(1.0) + term(-1.0)
+    }
+
+    /// A factor that both classes share leaves an expectation of 0; clipping each class by itself does not.
+    #[test]
+    fn clipped_scores_have_no_expectation() {
+        let unbiased = expected_score(|model, cavity, record, out| {
+            UnbiasedClip::new(model, NORM).site_centred(cavity, record, out);
+        });
+        let biased = expected_score(|model, cavity, record, out| {
+            model.site_centred(cavity, record, out);
+            clip(&Geometry::Ball { radius: NORM }, out);
+        });
+        assert!(unbiased.abs() < 1e-7, "{unbiased}");
+        assert!(biased.abs() > 0.05, "{biased}");
+    }
+
+    /// Sites that are short enough stay as they are.
+    #[test]
+    fn short_sites_are_not_clipped() {
+        let model = Linear::new(1, 1.0, Covariance::Full, Response::Probit).unwrap();
+        let mut cavity = LinearCavity::default();
+        model.condition(model.prior(), &mut cavity);
+        let [mut found, mut expected] = [(); 2].map(|()| vec![0.0; model.width()]);
+        UnbiasedClip::new(&model, 100.0).site_centred(&cavity, &[0.5, 1.0], &mut found);
+        model.site_centred(&cavity, &[0.5, 1.0], &mut expected);
+        assert_eq!(found, expected);
+    }
+}

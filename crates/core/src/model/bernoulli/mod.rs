@@ -1,0 +1,72 @@
+//! Rates of columns that are yes or no: independent Bernoulli columns, each with the same beta prior.
+//!
+//! One release: $n_d - N/2$ for each column, the number of records above the middle of the bounds less half of all. The posterior of
+//! a rate is a mixture of beta distributions, one for each count that the noisy one may stand for. Settings: `concentration`, both
+//! parameters of the prior, and `posterior`.
+//!
+//! Not for: columns of more than two values, columns whose joint distribution matters, and add/remove adjacency.
+
+mod plan;
+mod posterior;
+mod query;
+
+pub use plan::BernoulliPlan;
+pub use posterior::Rate;
+
+use crate::budget::Privacy;
+use crate::family::Beta;
+use crate::model::conjugate::single::{Once, POSTERIOR, noise_treatment, only_numbers, parse_plan, plenty};
+use crate::model::settings::Settings;
+use crate::model::{Model, ModelError, Planned, Posterior, Saved, Setting, TableShape, Target};
+use crate::wall::WallError;
+use serde_json::Value;
+
+pub(crate) struct BetaBernoulli;
+
+const SETTINGS: [Setting; 2] = [
+    Setting::number("concentration", "both parameters of the beta prior of each rate", (1e-6, 1e6))
+        .or_number(1.0),
+    POSTERIOR,
+];
+
+impl Model for BetaBernoulli {
+    fn name(&self) -> &'static str {
+        "beta-bernoulli"
+    }
+    fn about(&self) -> &'static str {
+        "how often each column is yes: rates of independent columns, each yes or no"
+    }
+    fn family(&self) -> &'static str {
+        "mixture of betas"
+    }
+    fn targets(&self) -> &'static [Target] {
+        &[Target::Nothing]
+    }
+    fn settings(&self) -> &'static [Setting] {
+        &SETTINGS
+    }
+    fn can_be_pure(&self) -> bool {
+        true
+    }
+    fn new_plan(
+        &self,
+        facts: &TableShape,
+        privacy: Option<&Privacy>,
+    ) -> Result<Box<dyn Planned>, ModelError> {
+        let settings = Settings::new(self, facts)?;
+        let concentration = settings.number("concentration");
+        let posterior = settings.choice("posterior");
+        only_numbers(self, facts)?;
+        let prior = Beta { a: concentration, b: concentration };
+        let mut plan = BernoulliPlan::new(facts.inputs(), prior, facts.records, privacy.unwrap_or(&plenty()))
+            .map_err(WallError::from)?;
+        plan.reading = noise_treatment(posterior);
+        Ok(Box::new(Once(plan)))
+    }
+    fn parse_plan(&self, _: &TableShape, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
+        parse_plan::<BernoulliPlan>(plan)
+    }
+    fn load(&self, saved: &Saved) -> Result<Box<dyn Posterior>, ModelError> {
+        Ok(Box::new(saved.restore::<Vec<Rate>>(self.name())?))
+    }
+}

@@ -1,0 +1,150 @@
+//! The posterior.
+
+use crate::engine::conjugate::{NoiseDistribution, NoiseTreatment};
+use crate::family::{Beta, bisect};
+use crate::model::{ModelError, Point, Posterior, Predicted, Saved};
+use rand::{Rng, RngExt};
+use rand_distr::Distribution;
+use serde::{Deserialize, Serialize};
+
+/// The posterior of a rate: beta densities, one for each count that could be behind the noisy one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Rate {
+    prior: Beta,
+    records: f64,
+    /// The first count and how far it is to the next.
+    first: f64,
+    stride: f64,
+    weights: Vec<f64>,
+}
+
+/// Counts that are told apart. Beyond that only every second one is, or fewer.
+const MAX: f64 = 4096.0;
+
+/// Log weights farther than this below the best are nothing.
+const NOTHING: f64 = 35.0;
+
+impl Rate {
+    /// From a noisy count out of a public number. Each count $n$ weighs its beta-binomial prior times $f(y - n)$.
+    #[must_use]
+    pub fn new(
+        prior: Beta,
+        records: f64,
+        noisy: f64,
+        law: NoiseDistribution,
+        reading: NoiseTreatment,
+    ) -> Self {
+        if law == NoiseDistribution::None || reading == NoiseTreatment::Naive {
+            let first = noisy.clamp(0.0, records);
+            return Self { prior, records, first, stride: 1.0, weights: vec![1.0] };
+        }
+        let log_weight = |n: f64| {
+            libm::lgamma(prior.a + n) - libm::lgamma(n + 1.0) + libm::lgamma(prior.b + records - n)
+                - libm::lgamma(records - n + 1.0)
+                + law.log_density(noisy - n)
+        };
+        // Laid again over where there is something, until that is most of it or every count is told apart.
+        let (mut first, mut last) = (0.0_f64, records);
+        loop {
+            let stride = ((last - first + 1.0) / MAX).ceil().max(1.0);
+            let count = ((last - first) / stride).floor() as usize + 1;
+            let logs: Vec<f64> = (0..count).map(|k| log_weight(first + stride * k as f64)).collect();
+            let top = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let some = |log: &f64| *log > top - NOTHING;
+            let from = logs.iter().position(some).unwrap_or(0).saturating_sub(1);
+            let to = logs.iter().rposition(some).map_or(count, |to| (to + 2).min(count));
+            if stride == 1.0 || to - from > count / 2 {
+                let mut weights: Vec<f64> = logs[from..to].iter().map(|log| (log - top).exp()).collect();
+                let sum: f64 = weights.iter().sum();
+                weights.iter_mut().for_each(|weight| *weight /= sum);
+                return Self { prior, records, first: first + stride * from as f64, stride, weights };
+            }
+            (first, last) = (first + stride * from as f64, records.min(first + stride * (to - 1) as f64));
+        }
+    }
+
+    /// The beta density of each count, and the probability of that count.
+    pub fn components(&self) -> impl Iterator<Item = (f64, Beta)> {
+        self.weights.iter().enumerate().map(|(k, &weight)| {
+            let n = self.first + self.stride * k as f64;
+            (weight, Beta { a: self.prior.a + n, b: self.prior.b + self.records - n })
+        })
+    }
+
+    fn average(&self, f: impl Fn(Beta) -> f64) -> f64 {
+        self.components().map(|(weight, beta)| weight * f(beta)).sum()
+    }
+
+    /// The mean.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        self.average(Beta::mean)
+    }
+
+    /// The variance that the records leave, were the count known.
+    #[must_use]
+    pub fn records_variance(&self) -> f64 {
+        self.average(Beta::variance)
+    }
+
+    /// The variance, with what the privacy noise adds.
+    #[must_use]
+    pub fn variance(&self) -> f64 {
+        let mean = self.mean();
+        self.records_variance() + self.average(|beta| (beta.mean() - mean).powi(2))
+    }
+
+    /// The density.
+    #[must_use]
+    pub fn density(&self, p: f64) -> f64 {
+        self.average(|beta| beta.log_density(p).exp())
+    }
+
+    /// The probability below.
+    #[must_use]
+    pub fn cdf(&self, p: f64) -> f64 {
+        self.average(|beta| beta.cdf(p))
+    }
+
+    /// The value that is not exceeded with this probability.
+    #[must_use]
+    pub fn quantile(&self, probability: f64) -> f64 {
+        bisect(|p| self.cdf(p), probability, (0.0, 1.0))
+    }
+
+    /// A draw. Any number of them is free.
+    pub fn draw(&self, rng: &mut impl Rng) -> f64 {
+        let mut rest: f64 = rng.random();
+        let chosen = self.components().find(|(weight, _)| {
+            rest -= weight;
+            rest <= 0.0
+        });
+        let beta = chosen.or_else(|| self.components().last()).map_or(self.prior, |(_, beta)| beta);
+        rand_distr::Beta::new(beta.a, beta.b).map_or(beta.mean(), |beta| beta.sample(rng))
+    }
+}
+
+impl Posterior for Vec<Rate> {
+    fn predict(&self, inputs: &[f64], _: &[f64]) -> Predicted {
+        let log = |(rate, x): (&Rate, &f64)| {
+            let yes = rate.mean();
+            if *x > 0.0 { yes.ln() } else { (-yes).ln_1p() }
+        };
+        let log_density = self.iter().zip(inputs).map(log).sum();
+        Predicted::Component { log_density, probabilities: Vec::new() }
+    }
+
+    /// Yes is 1 and no is -1, so a mean is twice the rate less 1.
+    fn points(&self) -> Vec<Point> {
+        vec![Point {
+            name: "mean".into(),
+            mean: self.iter().map(|rate| 2.0 * rate.mean() - 1.0).collect(),
+            records_sd: self.iter().map(|rate| 2.0 * rate.records_variance().sqrt()).collect(),
+            sd: self.iter().map(|rate| 2.0 * rate.variance().sqrt()).collect(),
+        }]
+    }
+
+    fn save(&self) -> Result<Saved, ModelError> {
+        Saved::of(self)
+    }
+}

@@ -1,0 +1,43 @@
+//! Predictions of a number that is known to be within its bounds.
+
+use crate::model::{Highlight, ModelError, Point, Posterior, Predicted, Saved};
+
+/// A model whose target is a number between -1 and 1, because whoever encoded it moved it there: no other prediction is possible.
+/// Means and quantiles outside are moved to the nearer bound.
+pub struct Bounded<F>(pub F);
+
+impl<F: Posterior> Posterior for Bounded<F> {
+    fn predict(&self, inputs: &[f64], probabilities: &[f64]) -> Predicted {
+        self.0.predict(inputs, probabilities).within_bounds()
+    }
+    fn points(&self) -> Vec<Point> {
+        self.0.points()
+    }
+    fn highlights(&self, inputs: &[String]) -> Vec<Highlight> {
+        self.0.highlights(inputs)
+    }
+    fn warnings(&self, inputs: &[String]) -> Vec<String> {
+        self.0.warnings(inputs)
+    }
+    fn save(&self) -> Result<Saved, ModelError> {
+        self.0.save()
+    }
+}
+
+impl Posterior for Box<dyn Posterior> {
+    fn predict(&self, inputs: &[f64], probabilities: &[f64]) -> Predicted {
+        self.as_ref().predict(inputs, probabilities)
+    }
+    fn points(&self) -> Vec<Point> {
+        self.as_ref().points()
+    }
+    fn highlights(&self, inputs: &[String]) -> Vec<Highlight> {
+        self.as_ref().highlights(inputs)
+    }
+    fn warnings(&self, inputs: &[String]) -> Vec<String> {
+        self.as_ref().warnings(inputs)
+    }
+    fn save(&self) -> Result<Saved, ModelError> {
+        self.as_ref().save()
+    }
+}

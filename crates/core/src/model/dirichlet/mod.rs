@@ -1,0 +1,73 @@
+//! Shares of the levels of columns: independent categorical columns with a Dirichlet prior.
+//!
+//! One release: the counts of all levels. The posterior has the true counts integrated out by Gibbs sampling, as draws of the shares.
+//! Settings: `concentration`, the parameter of the prior for each level, and `posterior`.
+//!
+//! Not for: how columns depend on each other, or levels so many that most have fewer records than the noise.
+
+mod plan;
+mod posterior;
+
+pub use plan::CategoricalPlan;
+pub use posterior::Shares;
+
+use crate::budget::Privacy;
+use crate::model::conjugate::single::{Once, POSTERIOR, noise_treatment, parse_plan, plenty};
+use crate::model::settings::Settings;
+use crate::model::{Model, ModelError, Planned, Posterior, Saved, Setting, TableShape, Target};
+use crate::wall::WallError;
+use serde_json::Value;
+
+pub(crate) struct DirichletCategorical;
+
+const SETTINGS: [Setting; 2] = [
+    Setting::number("concentration", "the parameter of the Dirichlet prior for each level", (1e-6, 1e6))
+        .or_number(1.0),
+    POSTERIOR,
+];
+
+impl Model for DirichletCategorical {
+    fn name(&self) -> &'static str {
+        "dirichlet"
+    }
+    fn about(&self) -> &'static str {
+        "how often each level of each column occurs: shares of independent columns, numbers by their sign"
+    }
+    fn family(&self) -> &'static str {
+        "mixture of dirichlets"
+    }
+    fn targets(&self) -> &'static [Target] {
+        &[Target::Nothing]
+    }
+    fn settings(&self) -> &'static [Setting] {
+        &SETTINGS
+    }
+    fn can_be_pure(&self) -> bool {
+        true
+    }
+    fn new_plan(
+        &self,
+        facts: &TableShape,
+        privacy: Option<&Privacy>,
+    ) -> Result<Box<dyn Planned>, ModelError> {
+        let settings = Settings::new(self, facts)?;
+        let concentration = settings.number("concentration");
+        let posterior = settings.choice("posterior");
+        let privacy = privacy.copied().unwrap_or_else(plenty);
+        let columns = facts.columns.clone();
+        let mut plan =
+            CategoricalPlan::new(columns, concentration, facts.records, &privacy).map_err(WallError::from)?;
+        plan.reading = noise_treatment(posterior);
+        Ok(Box::new(Once(plan)))
+    }
+    fn parse_plan(&self, _: &TableShape, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
+        parse_plan::<CategoricalPlan>(plan)
+    }
+    fn load(&self, saved: &Saved) -> Result<Box<dyn Posterior>, ModelError> {
+        let whole = saved.restore::<Vec<Shares>>(self.name())?;
+        if !whole.iter().all(Shares::is_whole) {
+            return Err(ModelError::NotSaved { model: self.name() });
+        }
+        Ok(Box::new(whole))
+    }
+}

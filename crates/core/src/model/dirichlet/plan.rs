@@ -1,0 +1,197 @@
+//! The plan: what is released, with which noise.
+
+use crate::budget::{Adjacency, Ledger, Privacy};
+use crate::engine::conjugate::{
+    Cells, NoiseDistribution, NoiseTreatment, NoisyCounts, Sensitivity, StatisticsPlan, Total, one_hot_level,
+};
+use crate::field::FieldError;
+use crate::model::conjugate::single::Single;
+use crate::model::conjugate::validate_columns;
+use crate::model::dirichlet::posterior::Shares;
+use crate::model::{Estimate, Posterior};
+use crate::receipt::Receipt;
+use crate::wall::{NoiseSource, PlanError, Query, Records, Wall, WallError};
+use crate::{field, threads};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+/// Shares of the levels of columns, each column with a symmetric Dirichlet prior.
+///
+/// # Privacy
+/// A record is one level of each column, so the counts of all columns together differ by at most $2D$ between neighbours that
+/// replace a record, and by $D$ if one is added or removed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CategoricalPlan {
+    /// Inputs of each column: one for each level, or a single one whose sign makes two levels.
+    pub columns: Vec<usize>,
+    /// Of the prior, for each level.
+    pub concentration: f64,
+    /// The release.
+    pub statistics: StatisticsPlan,
+    /// What is made of it.
+    pub reading: NoiseTreatment,
+}
+
+/// Sweeps before the first draw.
+pub(super) const BEFORE: usize = 300;
+
+/// Draws behind a posterior.
+pub(super) const DRAWS: usize = 1000;
+
+const WHAT: &str = "counts of levels";
+
+/// How many counts there are, and what one record can do to them.
+fn shape(columns: &[usize]) -> (usize, Sensitivity) {
+    let d = columns.len() as f64;
+    let width = columns.iter().map(|&inputs| levels(inputs)).sum();
+    (width, Sensitivity { l1: d, l2: d.sqrt(), non_negative: true })
+}
+
+impl CategoricalPlan {
+    /// For these columns.
+    ///
+    /// # Errors
+    /// What the accountant refuses.
+    pub fn new(
+        columns: Vec<usize>,
+        concentration: f64,
+        records: usize,
+        privacy: &Privacy,
+    ) -> Result<Self, PlanError> {
+        let (width, sensitivity) = shape(&columns);
+        let statistics = StatisticsPlan::new(WHAT, records, width, sensitivity, privacy)?;
+        Ok(Self { columns, concentration, statistics, reading: NoiseTreatment::NoiseAware })
+    }
+
+    /// Whether every field is in its range, and agrees with the others.
+    ///
+    /// # Errors
+    /// [`FieldError`].
+    pub fn validate(&self) -> Result<(), FieldError> {
+        validate_columns(&self.columns)?;
+        field::number("concentration", self.concentration, field::PRIOR)?;
+        let (width, sensitivity) = shape(&self.columns);
+        self.statistics.validate(WHAT, width, sensitivity)
+    }
+
+    /// Runs it; without privacy if none is asked for. Records begin with the columns; what comes after them is not looked at.
+    ///
+    /// # Errors
+    /// What the wall refuses.
+    pub fn fit(
+        &self,
+        records: Records,
+        source: NoiseSource,
+        privacy: Option<&Privacy>,
+        ledger: Box<dyn Ledger>,
+    ) -> Result<(Vec<Shares>, Receipt), WallError> {
+        self.validate().map_err(PlanError::from)?;
+        let mut wall = Wall::open(records, source, self.statistics.releases()?.0, privacy, ledger)?;
+        let posterior = self.fit_through(&mut wall)?;
+        Ok((posterior, wall.finish(0)?))
+    }
+
+    /// The posterior from what a wall of these statistics releases.
+    ///
+    /// # Errors
+    /// [`WallError`].
+    pub fn fit_through(&self, wall: &mut Wall) -> Result<Vec<Shares>, WallError> {
+        let (released, law) = self.statistics.release(&self.query(), wall)?;
+        Ok(self.posterior(&released.values, law))
+    }
+
+    pub(crate) fn query(&self) -> impl Query {
+        let of = |record: &[f64], cell: &mut dyn FnMut(usize)| {
+            let (mut rest, mut first) = (record, 0);
+            for &inputs in &self.columns {
+                let (column, after) = rest.split_at(inputs);
+                if let Some(level) = level(column) {
+                    cell(first + level);
+                }
+                rest = after;
+                first += levels(inputs);
+            }
+        };
+        Cells { width: self.statistics.width, of }
+    }
+
+    /// The posterior of each column from noisy counts.
+    #[must_use]
+    pub fn posterior(&self, noisy: &[f64], law: NoiseDistribution) -> Vec<Shares> {
+        let mut columns = Vec::new();
+        let mut rest = noisy;
+        for &inputs in &self.columns {
+            let (counts, after) = rest.split_at(levels(inputs));
+            columns.push(counts);
+            rest = after;
+        }
+        let known = self.statistics.adjacency == Adjacency::ReplaceOne || law == NoiseDistribution::None;
+        let total = |d: usize| match known {
+            true if law == NoiseDistribution::None => Total::Unknown,
+            true => Total::Known(self.statistics.records as f64),
+            false => told(&columns, d, law),
+        };
+        let concentration = |counts: &[f64]| vec![self.concentration; counts.len()];
+        let shares = |(d, &noisy): (usize, &&[f64])| {
+            let counts = NoisyCounts { noisy, law, concentration: &concentration(noisy), total: total(d) };
+            Shares::new(&counts, self.reading, d as u64).with_sign(self.columns[d] == 1)
+        };
+        threads::install(|| columns.par_iter().enumerate().map(shares).collect())
+    }
+}
+
+/// What the other columns say about the number of records, if there are any.
+fn told(columns: &[&[f64]], own: usize, law: NoiseDistribution) -> Total {
+    let others = columns.iter().enumerate().filter(|(d, _)| *d != own);
+    let (mut precision, mut sum) = (0.0, 0.0);
+    for (_, counts) in others {
+        let weight = 1.0 / (counts.len() as f64 * law.sd().powi(2));
+        precision += weight;
+        sum += weight * counts.iter().sum::<f64>();
+    }
+    if precision == 0.0 {
+        Total::Unknown
+    } else {
+        Total::Told { mean: sum / precision, sd: precision.sqrt().recip() }
+    }
+}
+
+/// Levels of a column of so many inputs.
+pub(super) fn levels(inputs: usize) -> usize {
+    inputs.max(2)
+}
+
+/// The level of a column in a record, if it has one.
+pub(super) fn level(column: &[f64]) -> Option<usize> {
+    match column {
+        [x] => Some(usize::from(*x > 0.0)),
+        levels => one_hot_level(levels),
+    }
+}
+
+impl Single for CategoricalPlan {
+    const MODEL: &'static str = "dirichlet";
+
+    fn fields(&self) -> Result<(), FieldError> {
+        self.validate()
+    }
+    /// A thousand draws of each level, of which a few quantiles are kept.
+    fn posterior_estimate(&self) -> Estimate {
+        let (columns, levels) = (self.columns.len() as f64, self.statistics.width as f64);
+        let kept = 17.0 * levels + 80.0 * columns;
+        Estimate::new(1100.0 * levels, 1300.0 * levels * 500.0, kept)
+    }
+    fn statistics(&self) -> &StatisticsPlan {
+        &self.statistics
+    }
+    fn inputs(&self) -> usize {
+        self.columns.iter().sum()
+    }
+    fn columns(&self) -> Option<&[usize]> {
+        Some(&self.columns)
+    }
+    fn posterior(&self, wall: &mut Wall) -> Result<Box<dyn Posterior>, WallError> {
+        let shares = self.fit_through(wall)?;
+        Ok(Box::new(shares))
+    }
+}

@@ -1,0 +1,266 @@
+//! What is left of the draws: states, their profiles, and predictions.
+
+use crate::field::FieldError;
+use crate::model::hmm::{Coding, Evidence, Gibbs, HeldOut, Hmm};
+use crate::model::{ModelError, Point, Posterior, Predicted, Saved};
+use crate::{field, threads};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+/// How long to sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sampling {
+    /// Chains with starts of their own: each may find other states.
+    pub chains: usize,
+    /// Draws of each chain.
+    pub iterations: usize,
+    /// How many of them are not used.
+    pub burn_in: usize,
+    /// Of the public generator.
+    pub seed: u64,
+}
+
+impl Default for Sampling {
+    /// The iterations of the paper, four times.
+    fn default() -> Self {
+        Self { chains: 4, iterations: 200, burn_in: 100, seed: 0 }
+    }
+}
+
+/// A sampled posterior. All of it is public if the counts were.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HmmPosterior {
+    /// The model.
+    pub model: Hmm,
+    /// The state that each cell was in most often.
+    pub assignments: Vec<usize>,
+    /// How often each cell was in each state: the states of a cell are neighbours.
+    pub frequencies: Vec<f64>,
+    /// The laws of states: means over draws, all categories of a state together.
+    pub profiles: Vec<f64>,
+    /// Their standard deviations.
+    pub profiles_sd: Vec<f64>,
+    /// The probability of each category in each cell: means over the draws of all chains.
+    pub predictions: Vec<f64>,
+}
+
+/// What one chain has added up.
+struct Chain {
+    log_likelihood: f64,
+    frequencies: Vec<f64>,
+    profiles: Vec<f64>,
+    squares: Vec<f64>,
+    predictions: Vec<f64>,
+}
+
+impl Sampling {
+    /// Samples the posterior. States, their profiles and where they are come from the chain with the most likely states, and are
+    /// numbered by how many cells are in them; predictions come from all chains.
+    #[must_use]
+    pub fn run(&self, evidence: &Evidence) -> HmmPosterior {
+        let chains: Vec<Chain> = threads::install(|| {
+            (0..self.chains.max(1)).into_par_iter().map(|chain| self.chain(evidence, chain)).collect()
+        });
+        let mut predictions = vec![0.0; chains[0].predictions.len()];
+        for chain in &chains {
+            predictions
+                .iter_mut()
+                .zip(&chain.predictions)
+                .for_each(|(sum, p)| *sum += p / chains.len() as f64);
+        }
+        let best = chains.into_iter().max_by(|a, b| a.log_likelihood.total_cmp(&b.log_likelihood));
+        let Chain { frequencies, profiles, squares, .. } = best.expect("there is at least one chain");
+        let (states, width) = (evidence.model().states, evidence.model().layout.categories());
+        let mut order: Vec<usize> = (0..states).collect();
+        let used = |k: usize| frequencies.iter().skip(k).step_by(states).sum::<f64>();
+        order.sort_by(|&a, &b| used(b).total_cmp(&used(a)));
+        let cells = frequencies.chunks(states);
+        let frequencies: Vec<f64> = cells.flat_map(|cell| order.iter().map(|&k| cell[k])).collect();
+        let of_states = |values: &[f64]| -> Vec<f64> {
+            order.iter().flat_map(|&k| values[k * width..][..width].to_vec()).collect()
+        };
+        let (profiles, squares) = (of_states(&profiles), of_states(&squares));
+        let sd = |(mean, square): (&f64, &f64)| (square - mean * mean).max(0.0).sqrt();
+        let most = |cell: &[f64]| (0..states).fold(0, |best, k| if cell[k] > cell[best] { k } else { best });
+        HmmPosterior {
+            model: evidence.model().clone(),
+            assignments: frequencies.chunks(states).map(most).collect(),
+            profiles_sd: profiles.iter().zip(&squares).map(sd).collect(),
+            frequencies,
+            profiles,
+            predictions,
+        }
+    }
+
+    /// The log-likelihood of cells that the evidence leaves out, by all chains together.
+    #[must_use]
+    pub fn held_out<'a>(&self, evidence: &Evidence, mut held_out: HeldOut<'a>) -> HeldOut<'a> {
+        for chain in 0..self.chains.max(1) {
+            self.draws(evidence, chain, |gibbs, _| {
+                let theta = gibbs.theta().to_vec();
+                held_out.add(&theta, |cell, weights| weights.extend(gibbs.predictive(cell)));
+            });
+        }
+        held_out
+    }
+
+    fn draws(&self, evidence: &Evidence, chain: usize, mut use_draw: impl FnMut(&mut Gibbs<'_>, f64)) {
+        let mut gibbs = Gibbs::new(evidence, self.seed.wrapping_add(chain as u64));
+        for iteration in 0..self.iterations.max(1) {
+            let log_likelihood = gibbs.step();
+            if iteration + 1 == self.iterations || iteration >= self.burn_in {
+                use_draw(&mut gibbs, log_likelihood);
+            }
+        }
+    }
+
+    fn chain(&self, evidence: &Evidence, chain: usize) -> Chain {
+        let Hmm { layout, states, .. } = evidence.model();
+        let width = layout.categories();
+        let (cells, mut draws) = (layout.cells(), 0.0);
+        let mut found = Chain {
+            log_likelihood: 0.0,
+            frequencies: vec![0.0; cells * states],
+            profiles: vec![0.0; states * width],
+            squares: vec![0.0; states * width],
+            predictions: vec![0.0; cells * width],
+        };
+        self.draws(evidence, chain, |gibbs, log_likelihood| {
+            draws += 1.0;
+            found.log_likelihood += log_likelihood;
+            for ((mean, square), share) in
+                found.profiles.iter_mut().zip(&mut found.squares).zip(gibbs.theta())
+            {
+                *mean += share;
+                *square += share * share;
+            }
+            for (cell, &state) in gibbs.assignments().iter().enumerate() {
+                found.frequencies[cell * states + state] += 1.0;
+                let shares = &gibbs.theta()[state * width..][..width];
+                let sums = &mut found.predictions[cell * width..][..width];
+                sums.iter_mut().zip(shares).for_each(|(sum, share)| *sum += share);
+            }
+        });
+        let Chain { log_likelihood, frequencies, profiles, squares, predictions } = &mut found;
+        *log_likelihood /= draws;
+        for sums in [frequencies, profiles, squares, predictions] {
+            sums.iter_mut().for_each(|sum| *sum /= draws);
+        }
+        found
+    }
+}
+
+impl HmmPosterior {
+    /// Whether all parts have the lengths that the model says, for one that was read from a file.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        let Hmm { layout, states, .. } = &self.model;
+        if self.model.check().is_err() {
+            return false;
+        }
+        let (cells, width) = (layout.cells(), layout.categories());
+        let arrays = [
+            (&self.frequencies, cells * states),
+            (&self.profiles, states * width),
+            (&self.profiles_sd, states * width),
+            (&self.predictions, cells * width),
+        ];
+        let right = |(values, length): &(&Vec<f64>, usize)| {
+            values.len() == *length && values.iter().all(|x| (0.0..=1.0 + 1e-9).contains(x))
+        };
+        let known = self.assignments.iter().all(|state| state < states);
+        arrays.iter().all(right) && self.assignments.len() == cells && known
+    }
+
+    /// The logarithm of the probability of an event of a cell, and the probability of each state of the cell given that event. `None`
+    /// stands for a category that is not known.
+    #[must_use]
+    pub fn predict(&self, cell: usize, event: &[Option<usize>]) -> (f64, Vec<f64>) {
+        let Hmm { layout, states, .. } = &self.model;
+        let width = layout.categories();
+        let places = || layout.field_ranges().zip(event).filter_map(|(range, j)| Some(range.start + (*j)?));
+        let predictions = &self.predictions[cell * width..][..width];
+        let log = places().map(|place| predictions[place].ln()).sum();
+        let frequencies = &self.frequencies[cell * states..][..*states];
+        let given = frequencies.iter().zip(self.profiles.chunks(width));
+        let mut given: Vec<f64> =
+            given.map(|(p, profile)| p * places().map(|place| profile[place]).product::<f64>()).collect();
+        let total: f64 = given.iter().sum();
+        given.iter_mut().for_each(|p| *p /= total);
+        (log, given)
+    }
+}
+
+impl Sampling {
+    /// Whether there are draws, and some of them are used.
+    pub(super) fn validate(&self) -> Result<(), FieldError> {
+        field::integer("sampling.chains", self.chains as u64, 1..=1000)?;
+        field::integer("sampling.iterations", self.iterations as u64, 1..=10_000_000)?;
+        field::integer("sampling.burn_in", self.burn_in as u64, 0..=self.iterations as u64 - 1)
+    }
+}
+
+/// A posterior, and how records are written.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Fit {
+    pub(super) coding: Coding,
+    pub(super) posterior: HmmPosterior,
+}
+
+impl Posterior for Fit {
+    fn predict(&self, inputs: &[f64], _: &[f64]) -> Predicted {
+        let layout = &self.posterior.model.layout;
+        // An encoded row always has a region and a time.
+        let cell = self.coding.cell(layout, inputs).unwrap_or_default();
+        let event: Vec<Option<usize>> = self.coding.event(inputs).collect();
+        let (log_density, probabilities) = self.posterior.predict(cell, &event);
+        Predicted::Component { log_density, probabilities }
+    }
+
+    /// The profile of each state: shares of its regions and times, and of the categories of its events.
+    fn points(&self) -> Vec<Point> {
+        let HmmPosterior { model, frequencies, profiles, profiles_sd, .. } = &self.posterior;
+        let (layout, states) = (&model.layout, model.states);
+        let point = |state: usize| {
+            let of_cells = |levels: usize, level: &dyn Fn(usize) -> usize| {
+                let mut shares = vec![0.0; levels];
+                for (cell, times) in frequencies.iter().skip(state).step_by(states).enumerate() {
+                    shares[level(cell)] += times;
+                }
+                let total: f64 = shares.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+                shares.iter().map(|times| times / total).collect::<Vec<f64>>()
+            };
+            let width = layout.categories();
+            let (profile, sds) =
+                (&profiles[state * width..][..width], &profiles_sd[state * width..][..width]);
+            let (mut mean, mut sd, mut first) = (Vec::new(), Vec::new(), 0);
+            for (column, coded) in self.coding.columns.iter().enumerate() {
+                let (shares, deviations) = if column == self.coding.region {
+                    (of_cells(layout.regions, &|cell| cell / layout.steps), vec![0.0; layout.regions])
+                } else if column == self.coding.time {
+                    (of_cells(layout.steps, &|cell| cell % layout.steps), vec![0.0; layout.steps])
+                } else {
+                    let field = first..first + coded.levels;
+                    first = field.end;
+                    (profile[field.clone()].to_vec(), sds[field].to_vec())
+                };
+                if coded.inputs > 1 {
+                    mean.extend(shares);
+                    sd.extend(deviations);
+                } else {
+                    // The mean of what is written as a single number, from -1 to 1.
+                    let last = (coded.levels - 1).max(1) as f64;
+                    let numbers = shares.iter().enumerate().map(|(k, p)| p * (2.0 * k as f64 / last - 1.0));
+                    mean.push(numbers.sum());
+                    sd.push(2.0 * deviations.last().copied().unwrap_or_default());
+                }
+            }
+            Point { name: format!("state {}", state + 1), mean, records_sd: sd.clone(), sd }
+        };
+        (0..states).map(point).collect()
+    }
+
+    fn save(&self) -> Result<Saved, ModelError> {
+        Saved::of(self)
+    }
+}

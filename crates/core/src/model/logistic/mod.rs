@@ -1,0 +1,124 @@
+//! Private Bayesian logistic regression that needs no tuning.
+//!
+//! The model is $p(y = 1|x) = \sigma(w \cdot x)$ with $w \sim N(0, \alpha^{-1}I)$ and a gamma prior for $\alpha$; the last weight is that of a constant, the bias.
+//! Records are rows of inputs between -1 and 1 and, last, the class, -1 or 1.
+//!
+//! - [`VariationalLogistic`] is Algorithm 5 of the paper, for the [engine](crate::engine::vb) of variational Bayes: it releases $(y - \frac12)x$ and
+//!   $E[\omega]xx^T$.
+//! - [`LogisticPlan`] is what we recommend. The mean of $q(w)$ solves $\sum (y - p)x = \alpha w$, and the noise in a released $E[\omega]xx^T$ times
+//!   $w$ is far larger than that of a release of this sum itself. So it releases the sum, at the weights so far, in a few steps; the matrix
+//!   twice, with a small share of the budget, for the lengths of steps and for the posterior; and nothing else. Its posterior knows
+//!   what noise did on the way.
+//!   With more than 30 weights it releases sums of inputs by class, products of inputs less the means that those say instead of the
+//!   matrix, and scores of such centred inputs, and pools what all scores say by taking $w \cdot x$ to have a normal law over records. Each
+//!   column then has a precision of its own. 95 % intervals of scores then hold 90 to 98 of 100 truths on simulated
+//!   levels and numbers, and fewer where classes are all but separable. With more than 300, or if products would be little but
+//!   noise, it does without them, so that time and memory grow as the number of weights does: columns are taken to be independent, and
+//!   how far they are not is found out from the scores. Intervals of scores then hold 88 of 100 truths or more on simulated columns of ten
+//!   levels with usual scores, and fewer where levels are rare or classes all but separable.
+//!
+//! ```
+//! use reticent_core::budget::{Adjacency, Privacy, Unlimited};
+//! use reticent_core::model::logistic::LogisticPlan;
+//! use reticent_core::wall::{NoiseSource, Records};
+//!
+//! // Two numbers; the class is that of the sign of their difference, mostly.
+//! let values = (0..4000).flat_map(|n| {
+//!     let (a, b) = (f64::from(n * 37 % 101) / 50.0 - 1.0, f64::from(n * 53 % 103) / 51.0 - 1.0);
+//!     [a, b, if a - b + 0.2 * f64::from(n % 3 - 1) > 0.0 { 1.0 } else { -1.0 }]
+//! });
+//! let privacy = Privacy::new(1.0, 1e-5, Adjacency::ReplaceOne)?;
+//! let plan = LogisticPlan::new(&[1, 1], 4000, 1.0, Some(&privacy))?;
+//! let records = Records::new(values.collect(), 3)?;
+//! let (posterior, receipt) = plan.fit(records, NoiseSource::from_os()?, Some(&privacy), Box::new(Unlimited))?;
+//! assert!(posterior.positive(&[0.9, -0.9]) > 0.8 && posterior.positive(&[-0.9, 0.9]) < 0.2);
+//! assert!(receipt.guarantee.cost().is_some_and(|cost| cost.epsilon.upper <= 1.0));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Not for: classes that inputs separate perfectly, of which the weights are only bounded by the prior. Intervals of more than 30 weights are
+//! approximate: a plan says so under "why".
+
+mod basis;
+mod columns;
+mod curvature;
+mod frame;
+mod independent_columns;
+mod plan;
+mod pooled;
+mod precision;
+mod products;
+mod query;
+mod response;
+mod validate;
+mod variational;
+
+pub use plan::{LogisticPlan, LogisticRound};
+pub use variational::{SecondMoments, VariationalLogistic};
+
+use crate::budget::Privacy;
+use crate::math::vector::wide_dot;
+use crate::model::linear::LinearPosterior;
+use crate::model::planned::parse;
+use crate::model::settings::Settings;
+use crate::model::{Model, ModelError, Planned, Posterior, Saved, Setting, TableShape, Target};
+use serde_json::Value;
+
+/// Inputs with the 1 of the bias, and the class as -1 or 1. Inputs are taken to be between -1 and 1.
+pub(crate) fn features(record: &[f64]) -> (Vec<f64>, f64) {
+    let mut x = vec![0.0; record.len()];
+    let target = write_features(record, &mut x);
+    (x, target)
+}
+
+/// The same into a vector that is as long as the record.
+pub(crate) fn write_features(record: &[f64], x: &mut [f64]) -> f64 {
+    let (target, inputs) = record.split_last().unwrap_or((&0.0, &[]));
+    x.iter_mut().zip(inputs).for_each(|(x, input)| *x = input.clamp(-1.0, 1.0));
+    x[inputs.len()] = 1.0;
+    if *target > 0.0 { 1.0 } else { -1.0 }
+}
+
+/// $v = \min(1, r^2/\lVert x\rVert^2)$: what a record counts.
+#[inline(always)]
+pub(crate) fn weight(x: &[f64], radius: f64) -> f64 {
+    (radius * radius / wide_dot(x, x)).min(1.0)
+}
+
+pub(crate) struct Logistic;
+
+impl Model for Logistic {
+    fn name(&self) -> &'static str {
+        "logistic"
+    }
+    fn about(&self) -> &'static str {
+        "one of two classes, by the logistic function of a weighted sum of the inputs"
+    }
+    fn family(&self) -> &'static str {
+        "gaussian"
+    }
+    fn targets(&self) -> &'static [Target] {
+        &[Target::TwoClasses]
+    }
+    fn settings(&self) -> &'static [Setting] {
+        &crate::model::probit::SETTINGS
+    }
+    fn new_plan(
+        &self,
+        facts: &TableShape,
+        privacy: Option<&Privacy>,
+    ) -> Result<Box<dyn Planned>, ModelError> {
+        let settings = Settings::new(self, facts)?;
+        let prior_variance = settings.number("prior-variance");
+        Ok(Box::new(LogisticPlan::new(&facts.columns, facts.records, prior_variance, privacy)?))
+    }
+    fn parse_plan(&self, _: &TableShape, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
+        Ok(Box::new(parse::<LogisticPlan>(self.name(), plan)?))
+    }
+    fn load(&self, saved: &Saved) -> Result<Box<dyn Posterior>, ModelError> {
+        Ok(Box::new(saved.restore::<LinearPosterior>(self.name())?))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,486 @@
+//! Planning and running a private fit.
+
+use crate::budget::{Adjacency, Cost, Ledger, Privacy, Unlimited};
+use crate::engine::exact_delta;
+use crate::family::{Gamma, Moments};
+use crate::math::matrix;
+use crate::model::known_targets::KnownTargets;
+use crate::model::linear::LinearPosterior;
+use crate::model::logistic::columns::agree;
+use crate::model::logistic::curvature::{Curvature, variance_ratio};
+use crate::model::logistic::independent_columns::independent_columns;
+use crate::model::logistic::pooled::pool;
+use crate::model::logistic::query::{CentredScores, ClassSums, Curvatures, Products, Scores};
+use crate::model::logistic::response::{Leg, Path, posterior};
+use crate::model::planned::{out_of_range, same_columns};
+use crate::model::{DefinitionError, FitError};
+use crate::model::{Estimate, ModelError, Planned, Posterior, TableShape, known_targets};
+use crate::receipt::Receipt;
+use crate::wall::{Geometry, NoiseSource, Plan, PlanError, Records, Sampler, SumId, Sums, Wall};
+use reticent_accounting::gaussian;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What a private logistic regression will do, chosen from public numbers only. It can be edited and run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LogisticPlan {
+    /// $N$.
+    pub records: usize,
+    /// Inputs of each column: one, or one for each level of which one is 1 and the others are 0.
+    pub columns: Vec<usize>,
+    /// Which data sets are neighbours.
+    pub adjacency: Adjacency,
+    /// $r$: inputs, with the 1 of the bias, are usually no longer than this.
+    pub radius: f64,
+    /// The standard deviation of the noise in the number of records with a known target, where that is needed: with sums of inputs by class.
+    pub count_noise: Option<f64>,
+    /// Two rounds of a curvature at the weights so far and then steps; or one round that starts with sums of inputs by class.
+    pub rounds: Vec<LogisticRound>,
+    /// How many weights of the last steps are averaged.
+    pub averaged: u64,
+    /// The pull towards 0 during the steps.
+    pub ridge: f64,
+    /// Of the precision of the weights; of columns, which differ from each other, where there are products of centred inputs.
+    pub prior: Gamma,
+    /// Why it is this plan.
+    pub why: Vec<String>,
+}
+
+/// What is known of a curvature, and steps with it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LogisticRound {
+    /// The standard deviation of the noise of sums of inputs by class, if they are released, over the sensitivity.
+    pub sums_noise: Option<f64>,
+    /// The same of the curvature, or of products of centred inputs where there are sums by class.
+    pub curvature_noise: Option<f64>,
+    /// How many steps.
+    pub steps: u64,
+    /// The standard deviation of the noise of the scores of a step over the sensitivity.
+    pub score_noise: f64,
+}
+
+/// What is known of how scores fall.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A curvature, at two places.
+    Matrix,
+    /// Sums of inputs by class and products of inputs.
+    Pooled,
+    /// Sums of inputs by class.
+    Columns,
+}
+
+/// With more weights than this products of inputs are not released: they would be too wide to work with.
+const MANY: usize = 300;
+
+/// Where the noise of a score is more than this share of it products of inputs are not released either: they would be little but noise. On simulated
+/// records fits without them are as good from half of it on, and better beyond, the more so the more columns depend on each other.
+const MAX_NOISE_TO_SIGNAL: f64 = 0.6;
+
+/// With more weights than this the law of $w \cdot x$ is taken to be normal, as what is a sum of many is: with few it would bend intervals.
+const FEW: usize = 30;
+
+/// The most weights that an edited plan may have with matrices of them.
+const MAX: usize = 2000;
+
+/// Shares of the budget: curvature and scores of the first round, and of the second.
+const SHARES: [(f64, f64); 2] = [(0.08, 0.3), (0.12, 0.5)];
+
+/// The share of products where there are sums by class.
+const PRODUCTS: f64 = 0.1;
+
+/// The share of sums by class: without noise, and what is added where noise is all. Chosen on simulated records.
+const SUMS: (f64, f64) = (0.3, 0.4);
+
+/// Steps of a round; and without privacy, where they are free.
+const STEPS: u64 = 8;
+
+const FREE_STEPS: u64 = 40;
+
+/// The share of the last steps that is averaged.
+const AVERAGED: f64 = 0.7;
+
+/// The ridge over the noise of the average score of the second round.
+const RIDGE: f64 = 0.3;
+
+/// Curvatures are taken to be larger by this share of the norm of their noise, for steps that do not overshoot.
+const OVERSHOOT: f64 = 0.5;
+
+/// The shape of the prior of the precision of the weights.
+const SHAPE: f64 = 2.0;
+
+impl LogisticPlan {
+    /// Chooses a plan for columns of so many inputs each. `prior_variance` is that of each weight, for inputs between -1 and 1. Without privacy it
+    /// is a plan for the [same fit](Self::fit) without noise.
+    ///
+    /// # Errors
+    /// [`FitError`] if there is no such plan.
+    pub fn new(
+        columns: &[usize],
+        records: usize,
+        prior_variance: f64,
+        privacy: Option<&Privacy>,
+    ) -> Result<Self, FitError> {
+        let size = 1 + columns.iter().sum::<usize>();
+        let kind = if size > MANY {
+            Kind::Columns
+        } else if size <= FEW || columns.len() == 1 {
+            // One column has no products.
+            Kind::Matrix
+        } else if noise_to_signal(size, records, privacy)? > MAX_NOISE_TO_SIGNAL {
+            Kind::Columns
+        } else {
+            Kind::Pooled
+        };
+        Self::with(columns, records, prior_variance, privacy, kind)
+    }
+
+    /// The same of a kind.
+    pub(super) fn with(
+        columns: &[usize],
+        records: usize,
+        prior_variance: f64,
+        privacy: Option<&Privacy>,
+        kind: Kind,
+    ) -> Result<Self, FitError> {
+        let sane =
+            (1e-6..=1e6).contains(&prior_variance) && columns.iter().all(|&c| (1..1 << 20).contains(&c));
+        if columns.is_empty() || records == 0 || !sane {
+            return Err(FitError::Definition(DefinitionError::Logistic));
+        }
+        let size = 1 + columns.iter().sum::<usize>();
+        // A level is 1; a number is between -1 and 1, and its square 1/2 or less for most records.
+        let square: f64 = 1.0 + columns.iter().map(|&c| if c == 1 { 0.5 } else { 1.0 }).sum::<f64>();
+        let radius = square.sqrt();
+        let mu = mu_allowed(privacy)?;
+        let adjacency = privacy.map_or(Adjacency::ReplaceOne, Privacy::adjacency);
+        let factor = adjacency.sensitivity_factor(2.0);
+        let noise_to_signal = noise_to_signal(size, records, privacy)?;
+        let steps = match (privacy, kind) {
+            (None, _) => FREE_STEPS,
+            (_, Kind::Pooled | Kind::Columns) => {
+                (STEPS as f64 / (1.0 + 4.0 * noise_to_signal)).round().max(1.0) as u64
+            }
+            _ => STEPS,
+        };
+        let noise_of = |share: f64| 1.0 / (mu * share.sqrt());
+        let count = (kind != Kind::Matrix).then_some(known_targets::SHARE);
+        let round = |sums: Option<f64>, curvature: Option<f64>| {
+            let left = 1.0 - sums.unwrap_or(0.0) - curvature.unwrap_or(0.0) - count.unwrap_or(0.0);
+            LogisticRound {
+                sums_noise: sums.map(noise_of),
+                curvature_noise: curvature.map(noise_of),
+                steps,
+                score_noise: noise_of(left / steps as f64),
+            }
+        };
+        let rounds = match kind {
+            Kind::Matrix => SHARES
+                .map(|(curvature, scores)| LogisticRound {
+                    score_noise: noise_of(scores / steps as f64),
+                    ..round(None, Some(curvature))
+                })
+                .to_vec(),
+            Kind::Pooled => vec![round(Some(SUMS.0 + SUMS.1 * noise_to_signal.min(1.0)), Some(PRODUCTS))],
+            Kind::Columns => vec![round(Some(SUMS.0 + SUMS.1 * noise_to_signal.min(1.0)), None)],
+        };
+        let noise = factor * 0.5 * radius / (mu * SHARES[1].1.sqrt());
+        let ridge = (1.0 / prior_variance).min(1.0) + if privacy.is_some() { RIDGE * noise } else { 0.0 };
+        let mut why =
+            vec![format!("records count as if their inputs were no longer than {radius:.2}, which most are")];
+        why.extend(match kind {
+            Kind::Matrix => [
+                format!(
+                    "{steps} steps in each of two rounds, about all records: scores weighted so that none is longer than half of that"
+                ),
+                format!(
+                    "the noise of the average of the last {steps} scores is {noise:.1} in each, so weights are drawn to 0 by a ridge of {ridge:.1} on the way"
+                ),
+            ],
+            Kind::Pooled => [
+                format!(
+                    "sums of inputs by class, then products and {steps} steps about all records, of inputs less the means that those sums say: they are shorter, so their noise is less"
+                ),
+                format!(
+                    "with {size} weights, scores of records are taken to have a normal law, so that all that was released is pooled: intervals are approximate"
+                ),
+            ],
+            Kind::Columns => [
+                format!(
+                    "sums of inputs by class, then {steps} steps about all records, of inputs less the means that those sums say: they are shorter, so their noise is less"
+                ),
+                format!(
+                    "products of inputs would be {}: columns are taken to be independent as far as scores do not tell otherwise, and intervals are approximate",
+                    if size > MANY { "too many" } else { "little but noise" }
+                ),
+            ],
+        });
+        let averaged = (AVERAGED * steps as f64).round() as u64;
+        let prior = Gamma { shape: SHAPE, rate: (SHAPE - 1.0) * prior_variance };
+        let columns = columns.to_vec();
+        let count_noise = count.map(noise_of);
+        Ok(Self { records, columns, adjacency, radius, count_noise, rounds, averaged, ridge, prior, why })
+    }
+
+    /// Weights, with the bias.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        1 + self.columns.iter().sum::<usize>()
+    }
+
+    /// What is planned, by round: what it is, its width, its domain, its noise and how often.
+    #[must_use]
+    pub fn sums(&self) -> Vec<Sums> {
+        let (size, sampler) = (self.size(), Sampler::Full);
+        let sums = |what: &str, round: usize, width, geometry: Geometry, noise_multiplier, steps| Sums {
+            what: format!("{what}, round {round}"),
+            width,
+            geometry,
+            sampler,
+            noise_multiplier,
+            steps,
+        };
+        let (columns, radius) = (&self.columns, self.radius);
+        let all = self.rounds.iter().zip(1..).flat_map(|(round, k)| {
+            let by_class = round.sums_noise.map(|noise| {
+                let (width, geometry) = (ClassSums::width(columns), ClassSums::geometry(radius));
+                sums("inputs by class", k, width, geometry, noise, 1)
+            });
+            let curvature = round.curvature_noise.map(|noise| {
+                let (what, width, geometry) = if by_class.is_some() {
+                    ("products of centred inputs", Products::width(columns), Products::geometry())
+                } else {
+                    ("curvature of weighted scores", Curvatures::width(size), Curvatures::geometry(radius))
+                };
+                sums(what, k, width, geometry, noise, 1)
+            });
+            let (what, geometry) = if by_class.is_some() {
+                ("weighted scores of centred inputs", CentredScores::geometry())
+            } else {
+                ("weighted scores", Scores::geometry(radius))
+            };
+            let scores = sums(what, k, size, geometry, round.score_noise, round.steps);
+            by_class.into_iter().chain(curvature).chain([scores])
+        });
+        self.count_noise.map(KnownTargets::sums).into_iter().chain(all).collect()
+    }
+
+    /// What the rounds say.
+    fn kind(&self) -> Option<Kind> {
+        let known: Vec<(bool, bool)> =
+            self.rounds.iter().map(|r| (r.sums_noise.is_some(), r.curvature_noise.is_some())).collect();
+        match (self.count_noise, &known[..]) {
+            (None, [(false, true), (false, true)]) => Some(Kind::Matrix),
+            (Some(_), [(true, true)]) => Some(Kind::Pooled),
+            (Some(_), [(true, false)]) => Some(Kind::Columns),
+            _ => None,
+        }
+    }
+
+    /// The pull towards 0 during the steps, if there is one.
+    #[must_use]
+    pub fn pull(&self) -> Option<f64> {
+        (self.kind() == Some(Kind::Matrix)).then_some(self.ridge)
+    }
+
+    pub(crate) fn releases(&self) -> Result<(Plan, Vec<SumId>), FitError> {
+        self.validate().map_err(PlanError::from)?;
+        let sane = |x: f64| (1e-9..=1e9).contains(&x);
+        // A matrix of the size of products is worked with.
+        let small = self.kind() == Some(Kind::Columns) || self.size() <= MAX;
+        let rounds = self.kind().is_some()
+            && small
+            && self.rounds.iter().all(|round| (1..=1 << 20).contains(&round.steps));
+        let averaged = self.rounds.last().is_some_and(|round| (1..=round.steps).contains(&self.averaged));
+        let numbers =
+            sane(self.radius) && sane(self.ridge) && self.prior.shape > 1.0 && self.prior.is_proper();
+        if !(rounds && averaged && numbers && !self.columns.is_empty()) {
+            return Err(FitError::Definition(DefinitionError::Logistic));
+        }
+        let mut plan = Plan::new(self.records, self.adjacency);
+        let ids = self.sums().into_iter().map(|sums| plan.sums(sums)).collect::<Result<_, _>>()?;
+        Ok((plan, ids))
+    }
+
+    /// What it costs.
+    ///
+    /// # Errors
+    /// [`FitError`] if the wall would refuse it.
+    pub fn price(&self, delta: f64) -> Result<Cost, FitError> {
+        Ok(self.releases()?.0.price(delta)?)
+    }
+
+    /// Fits records: rows of inputs between -1 and 1 and, last, the class, -1 or 1. Without privacy if none is asked for.
+    ///
+    /// # Errors
+    /// [`FitError`]; nothing was released if the wall could not be built.
+    pub fn fit(
+        &self,
+        records: Records,
+        source: NoiseSource,
+        privacy: Option<&Privacy>,
+        ledger: Box<dyn Ledger>,
+    ) -> Result<(LinearPosterior, Receipt), FitError> {
+        let mut wall = Wall::open(records, source, self.releases()?.0, privacy, ledger)?;
+        let (posterior, projections) = self.fit_through(&mut wall)?;
+        Ok((posterior, wall.finish(projections)?))
+    }
+
+    /// Fits what a wall of this plan releases. How often something was moved back into its domain comes with it.
+    ///
+    /// # Errors
+    /// [`FitError`].
+    pub fn fit_through(&self, wall: &mut Wall) -> Result<(LinearPosterior, u64), FitError> {
+        let (_, ids) = self.releases()?;
+        // What was paid for is not lost: where noise leaves no density, what is left is the prior.
+        let ([moments, naive], centre, projections) = match self.learn(wall, &ids) {
+            Err(FitError::Improper) => ([self.prior_moments(), self.prior_moments()], Vec::new(), 1),
+            learnt => learnt?,
+        };
+        Ok((LinearPosterior::logistic(moments, naive, centre), projections))
+    }
+
+    /// Makes all releases: the moments of the weights with and without the privacy noise, what inputs are less by, and how often something was moved
+    /// back into its domain.
+    fn learn(&self, wall: &mut Wall, ids: &[SumId]) -> Result<([Moments; 2], Vec<f64>, u64), FitError> {
+        let (ids, known) = match self.count_noise {
+            Some(_) => {
+                let released = wall.sum(ids[0], &KnownTargets)?;
+                (&ids[1..], KnownTargets::read(&released, self.records, self.adjacency))
+            }
+            None => (ids, self.records as f64),
+        };
+        Ok(match self.kind() {
+            Some(Kind::Matrix) => {
+                let (path, projections) = self.walk(wall, ids)?;
+                let moments = posterior(&path, self.prior).ok_or(FitError::Improper)?;
+                (moments, Vec::new(), projections)
+            }
+            Some(Kind::Pooled) => {
+                let (moments, projections) = pool(self, known, wall, ids)?;
+                (moments, Vec::new(), projections)
+            }
+            _ => {
+                let (moments, frame, projections) = independent_columns(self, known, wall, ids)?;
+                let mut centre = frame.centre;
+                centre.pop();
+                (moments, centre, projections)
+            }
+        })
+    }
+
+    /// Of the weights before anything is released, with the diagonal of their covariance.
+    fn prior_moments(&self) -> Moments {
+        let variance = self.prior.rate / (self.prior.shape - 1.0);
+        Moments { mean: vec![0.0; self.size()], covariance: vec![variance; self.size()] }
+    }
+
+    /// The same without privacy and without a ledger, for public records.
+    ///
+    /// # Errors
+    /// [`FitError`].
+    pub fn fit_openly(&self, records: Records, source: NoiseSource) -> Result<LinearPosterior, FitError> {
+        Ok(self.fit(records, source, None, Box::new(Unlimited))?.0)
+    }
+
+    /// Takes all steps; and how many eigenvalues of curvatures were not positive.
+    fn walk(&self, wall: &mut Wall, ids: &[SumId]) -> Result<(Path, u64), FitError> {
+        let (size, radius) = (self.size(), self.radius);
+        let mut weights = vec![0.0; size];
+        let (mut mean, mut step) = (vec![0.0; size], vec![0.0; size]);
+        let mut known: Option<Curvature> = None;
+        let (mut legs, mut ratio, mut projections) = (Vec::new(), 1.0, 0);
+        for (k, round) in self.rounds.iter().enumerate() {
+            let released = wall.sum(ids[2 * k], &Curvatures { weights: &weights, radius })?;
+            let found = Curvature::read(&released, &self.columns);
+            let curvature = known.take().map_or_else(|| found.clone(), |first| first.updated(&found));
+            ratio = variance_ratio(&released, radius, size);
+            let over = OVERSHOOT * curvature.spectral();
+            let (steep, moved) = curvature.mapped(|value| value.max(0.0) + over + self.ridge);
+            projections += moved;
+            let inverse = matrix::symmetric_inverse(&steep.elements, size).ok_or(FitError::Improper)?;
+            known = Some(if k == 0 { curvature.mapped(|value| value.max(0.0)).0 } else { curvature });
+            let mut noise_sd = 0.0;
+            for taken in 0..round.steps {
+                let mut released = wall.sum(ids[2 * k + 1], &Scores { weights: &weights, radius })?;
+                noise_sd = released.noise_sd[0];
+                agree(&mut released.values, &self.columns);
+                released.values.iter_mut().zip(&weights).for_each(|(g, w)| *g -= self.ridge * w);
+                matrix::times(&inverse, size, &released.values, &mut step);
+                weights.iter_mut().zip(&step).for_each(|(w, step)| *w += step);
+                if k == 1 && taken >= round.steps - self.averaged {
+                    let share = 1.0 / self.averaged as f64;
+                    mean.iter_mut().zip(&weights).for_each(|(mean, w)| *mean += share * w);
+                }
+            }
+            legs.push(Leg { inverse, steps: round.steps, noise_sd });
+        }
+        let (Ok(legs), Some(curvature)) = (legs.try_into(), known) else {
+            return Err(FitError::Definition(DefinitionError::Logistic));
+        };
+        let (ridge, averaged, variance_ratio) = (self.ridge, self.averaged, ratio);
+        Ok((Path { legs, ridge, averaged, weights: mean, curvature, variance_ratio }, projections))
+    }
+}
+
+/// The GDP parameter $\mu$ that a budget allows; without privacy a large number. Releases may have noise multipliers $z$ with $\sum z^{-2} \le \mu^2$.
+fn mu_allowed(privacy: Option<&Privacy>) -> Result<f64, FitError> {
+    let Some(privacy) = privacy else { return Ok(1e3) };
+    if privacy.delta() == 0.0 {
+        return Err(FitError::NoDelta);
+    }
+    Ok((1.0 - 1e-6) / gaussian::noise_multiplier(privacy.epsilon(), exact_delta(privacy))?)
+}
+
+/// The length of the noise of a score to that of the score, roughly.
+fn noise_to_signal(size: usize, records: usize, privacy: Option<&Privacy>) -> Result<f64, FitError> {
+    Ok(4.0 * size as f64 / (mu_allowed(privacy)? * records as f64))
+}
+
+impl Planned for LogisticPlan {
+    fn to_json(&self) -> Value {
+        serde_json::to_value(self).expect("a plan is numbers and texts")
+    }
+
+    fn releases(&self) -> Result<Plan, ModelError> {
+        Ok(LogisticPlan::releases(self)?.0)
+    }
+
+    fn expected(&self) -> Vec<(String, f64)> {
+        self.pull()
+            .map(|pull| ("pull of each weight towards 0 during the steps".into(), pull))
+            .into_iter()
+            .collect()
+    }
+
+    fn why(&self) -> Vec<String> {
+        self.why.clone()
+    }
+
+    fn validate(&self, facts: &TableShape) -> Result<(), ModelError> {
+        same_columns("logistic", (&self.columns, self.records), facts)?;
+        LogisticPlan::validate(self).map_err(out_of_range("logistic"))
+    }
+
+    fn cost_estimate(&self) -> Estimate {
+        let (size, records) = (self.size() as f64, self.records as f64);
+        let steps: f64 = self.rounds.iter().map(|round| round.steps as f64).sum();
+        let matrices = self.rounds.iter().filter(|round| round.curvature_noise.is_some()).count() as f64;
+        let scores = |start: Estimate| start.releases(steps, size, records, 12.0 * size + 60.0);
+        let sums = |start: Estimate| start.releases(1.0, 3.0 * size, records, 12.0 * size + 60.0);
+        if matrices == 0.0 {
+            let post = steps * 2000.0 * size;
+            return sums(scores(Estimate::new(100.0 * size, post, 5.0 * size)));
+        }
+        let square = size * size;
+        // Every step is followed through the posterior by products of matrices.
+        let post = (150.0 + 8.0 * steps) * square * size;
+        let start = Estimate::new(40.0 * square, post, 2.0 * square + 4.0 * size);
+        sums(scores(start)).releases(matrices, 0.5 * square, records, 2.0 * square + 60.0)
+    }
+
+    fn fit(&self, wall: &mut Wall) -> Result<(Box<dyn Posterior>, u64), ModelError> {
+        let (posterior, projections) = self.fit_through(wall)?;
+        Ok((Box::new(posterior), projections))
+    }
+}

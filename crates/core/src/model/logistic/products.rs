@@ -1,0 +1,290 @@
+//! What is known of the inputs from sums by class and noisy sums of products.
+//!
+//! Means and variances of inputs follow from [sums by class](super::columns). Covariances of inputs of different columns are released once, as
+//! sums of products of inputs less those means. Noise is as large for rare levels as for common ones, so a released covariance counts as far as
+//! covariances of its pair of columns are found to exceed the noise.
+//!
+//! # Citation
+//! Pairs of columns as in James and Stein, "Estimation with quadratic loss", 1961; that pairs borrow from each other as in Efron and Morris,
+//! "Stein's estimation rule and its competitors: an empirical Bayes approach", 1973.
+
+use crate::math::matrix;
+use crate::model::logistic::columns::{Independent, numbers, supposed};
+use crate::model::logistic::frame::Frame;
+use crate::model::logistic::query::Products;
+use crate::wall::{Geometry, Released};
+use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
+use std::ops::Range;
+
+/// The mean square of correlations that is thought possible: of all columns, and of two of them.
+const MAX_CORRELATED: (f64, f64) = (0.25, 0.5);
+
+/// What the variance of a number may be off by before products say more, as a share.
+const UNSURE: f64 = 0.5;
+
+/// Covariances have eigenvalues of at least this.
+const MIN: f64 = 1e-6;
+
+/// Numbers vary by at least this share of what numbers with their mean can.
+const MIN_VARIANCE: f64 = 0.01;
+
+/// What the weight of a record is multiplied with in the last coordinate: small, so that it takes little of the noise of the others.
+const LAST: f64 = 0.2;
+
+/// What weights of records are on average, before anything is known: mean and variance.
+const USUAL_WEIGHT: (f64, f64) = (0.93, 0.0025);
+
+impl Products<'_> {
+    pub(super) fn width(columns: &[usize]) -> usize {
+        pairs(columns).count() + 1
+    }
+
+    /// # Privacy
+    /// With the centred inputs $z$ of a record but for the bias, all products have a norm of at most $\lVert z\rVert^2$. They count
+    /// $\min(1, (R^2-1)/\lVert z\rVert^2)$ and are released over $R^2 - 1$, so that norm is at most 1. Longer ones are clipped by the wall. Attacked by
+    /// `statistics_stay_within_their_reach`.
+    pub(super) fn geometry() -> Geometry {
+        Geometry::Ball { radius: (1.0 + LAST * LAST).sqrt() }
+    }
+
+    /// $R^2 - 1$.
+    pub(super) fn unit(frame: &Frame) -> f64 {
+        (frame.radius * frame.radius - 1.0).max(1e-9)
+    }
+}
+
+/// In the order of [`pairs`].
+#[inline(always)]
+pub(super) fn products(z: &[f64], columns: &[usize], by: f64, out: &mut [f64]) {
+    let (mut first, mut rest) = (0, out);
+    for &inputs in columns {
+        let after = first + inputs;
+        for &a in &z[first..after] {
+            if inputs == 1 {
+                let (square, others) = rest.split_at_mut(1);
+                square[0] = by * a * a;
+                rest = others;
+            }
+            let (row, others) = rest.split_at_mut(z.len() - after);
+            let both = by * SQRT_2 * a;
+            row.iter_mut().zip(&z[after..]).for_each(|(out, b)| *out = both * b);
+            rest = others;
+        }
+        first = after;
+    }
+}
+
+/// Inputs of different columns, and numbers twice.
+fn pairs(columns: &[usize]) -> impl Iterator<Item = (usize, usize)> + '_ {
+    let size: usize = columns.iter().sum();
+    ranges(columns).flat_map(move |column| {
+        let (after, number) = (column.end, column.len() == 1);
+        column
+            .flat_map(move |i| number.then_some((i, i)).into_iter().chain((after..size).map(move |j| (i, j))))
+    })
+}
+
+/// The inputs of each column.
+fn ranges(columns: &[usize]) -> impl Iterator<Item = Range<usize>> + '_ {
+    columns.iter().scan(0, |next, &inputs| {
+        *next += inputs;
+        Some(*next - inputs..*next)
+    })
+}
+
+/// What is known of the centred inputs of a record: their means are 0, but for the bias, which is 1 and comes last.
+pub(super) struct Inputs {
+    pub(super) size: usize,
+    /// $\frac14\sum v$.
+    pub(super) scale: f64,
+    /// $C$.
+    pub(super) covariance: Vec<f64>,
+    /// The variance of the error of each element of $C$.
+    pub(super) doubt: Vec<f64>,
+    /// The same of the means, on average.
+    pub(super) mean_doubt: f64,
+}
+
+impl Inputs {
+    /// From what sums by class say and released products of so many records; and whether eigenvalues had to be raised.
+    pub(super) fn read(
+        known: &Independent,
+        frame: &Frame,
+        released: &Released,
+        columns: &[usize],
+        n: f64,
+    ) -> (Self, bool) {
+        let (mean, size) = (&known.mean, known.mean.len());
+        let sd = released.noise_sd[0];
+        let counts = released.values.last().map_or(0.0, |sum| sum / (LAST * n));
+        let total = n * supposed(counts, (sd / (LAST * n)).powi(2), USUAL_WEIGHT).clamp(0.25, 1.0);
+        let unit = Products::unit(frame) / total;
+        let noise = (sd * unit).powi(2);
+        let mut covariance = known.covariance();
+        let mut doubt = vec![0.0; size * size];
+        let mut mean_doubt = 0.0;
+        for column in ranges(columns) {
+            let levels = column.len();
+            for k in column {
+                // The error of a level's variance is about that of its mean; no more than what it can be wrong by.
+                let most = mean[k] * mean[k] + 1.0 / (levels * levels) as f64;
+                let off = if levels > 1 { known.mean_noise.min(most) } else { known.number_noise() };
+                doubt[k * (size + 1)] = off;
+                mean_doubt += off / size as f64;
+            }
+        }
+        // Released covariances.
+        let mut found = vec![0.0; size * size];
+        for ((i, j), value) in pairs(columns).zip(&released.values) {
+            found[i * size + j] = unit * value * if i == j { 1.0 } else { FRAC_1_SQRT_2 };
+        }
+        for k in numbers(columns) {
+            let at = k * (size + 1);
+            let (guess, value) = (covariance[at], found[at]);
+            let unsure = (UNSURE * guess).powi(2);
+            let share = unsure / (unsure + noise).max(1e-300);
+            covariance[at] = (guess + share * (value - guess)).max(MIN_VARIANCE * (1.0 - mean[k] * mean[k]));
+            doubt[at] = unsure * (1.0 - share);
+        }
+        let variance: Vec<f64> = (0..size).map(|k| covariance[k * (size + 1)].max(1e-9)).collect();
+        let noise = 0.5 * noise;
+        let mut all = Correlation::default();
+        let different = || {
+            ranges(columns)
+                .enumerate()
+                .flat_map(|(k, a)| ranges(columns).skip(k + 1).map(move |b| (a.clone(), b)))
+        };
+        let cells =
+            |(a, b): (Range<usize>, Range<usize>)| a.flat_map(move |i| b.clone().map(move |j| (i, j)));
+        let look = |correlation: &mut Correlation, (i, j): (usize, usize)| {
+            correlation.add((found[i * size + j], noise), variance[i] * variance[j]);
+        };
+        different().flat_map(cells).for_each(|cell| look(&mut all, cell));
+        let usual = all.mean().clamp(0.0, MAX_CORRELATED.0);
+        for block in different() {
+            let mut own = Correlation::default();
+            cells(block.clone()).for_each(|cell| look(&mut own, cell));
+            // What two columns say about themselves beside what all say, which is off by as much as itself.
+            let (known, unknown) = (own.variance() + 1e-300, usual * usual + 1e-300);
+            let square = (own.mean() * unknown + usual * known) / (known + unknown);
+            let square = square.clamp(0.0, MAX_CORRELATED.1);
+            for (i, j) in cells(block) {
+                let expected = square * variance[i] * variance[j];
+                let share = expected / (expected + noise).max(1e-300);
+                for at in [i * size + j, j * size + i] {
+                    (covariance[at], doubt[at]) = (share * found[i * size + j], expected * (1.0 - share));
+                }
+            }
+        }
+        // The bias does not vary; what it is does not matter to the others.
+        covariance[size * size - 1] = 1.0;
+        let raised = matrix::raise_eigenvalues(&mut covariance, size, MIN);
+        covariance[size * size - 1] = 0.0;
+        (Self { size, scale: 0.25 * total, covariance, doubt, mean_doubt }, raised)
+    }
+
+    /// $Cx$.
+    pub(super) fn times(&self, x: &[f64]) -> Vec<f64> {
+        let mut out = vec![0.0; self.size];
+        matrix::times(&self.covariance, self.size, x, &mut out);
+        out
+    }
+}
+
+/// The mean square of correlations, by least squares: squares of covariances less their noise against products of variances.
+#[derive(Default)]
+struct Correlation {
+    square: f64,
+    weight: f64,
+    noise: f64,
+}
+
+impl Correlation {
+    fn add(&mut self, (value, noise): (f64, f64), expected: f64) {
+        self.square += (value * value - noise) * expected;
+        self.weight += expected * expected;
+        self.noise += 2.0 * (noise * expected).powi(2);
+    }
+
+    fn mean(&self) -> f64 {
+        self.square / self.weight.max(1e-300)
+    }
+
+    /// Of the mean, if there is only noise.
+    fn variance(&self) -> f64 {
+        self.noise / self.weight.max(1e-150).powi(2)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::query::ClassSums;
+    use super::*;
+    use crate::budget::{Guarantee, NotPrivate};
+    use crate::wall::Query;
+
+    const COLUMNS: [usize; 4] = [3, 1, 2, 1];
+
+    /// Records whose columns depend on each other, and sums of them with noise of this deviation said but not added.
+    fn known(noise_sd: f64) -> (Inputs, Vec<Vec<f64>>) {
+        let record = |k: usize| {
+            let mut row = vec![0.0; 8];
+            row[k % 3] = 1.0;
+            row[3] = 0.3 * (k % 3) as f64 - 0.5 + 0.1 * (k % 5) as f64;
+            row[4 + usize::from(!k.is_multiple_of(3) || k.is_multiple_of(7))] = 1.0;
+            row[6] = if k.is_multiple_of(4) { -0.8 } else { 0.4 } * if k % 3 == 1 { 1.0 } else { 0.5 };
+            row[7] = if k.is_multiple_of(2) { 1.0 } else { -1.0 };
+            row
+        };
+        let rows: Vec<Vec<f64>> = (0..420).map(record).collect();
+        let sum = |query: &dyn Query| {
+            let mut values = vec![0.0; query.width()];
+            for row in &rows {
+                let mut out = vec![0.0; query.width()];
+                query.contribute(row, &mut out);
+                values.iter_mut().zip(out).for_each(|(sum, x)| *sum += x);
+            }
+            Released {
+                noise_sd: vec![noise_sd; values.len()].into(),
+                values,
+                expected_batch: 420.0,
+                step: 1,
+                guarantee: Guarantee::None(NotPrivate::NoNoise),
+            }
+        };
+        let sums = sum(&ClassSums { columns: &COLUMNS, radius: 10.0 });
+        let known = Independent::read(&sums, &COLUMNS, 420.0).0;
+        let mut frame = Frame::new(&known);
+        // Longer than any record: all of them count.
+        frame.radius = 10.0;
+        let products = sum(&Products { columns: &COLUMNS, frame: &frame });
+        (Inputs::read(&known, &frame, &products, &COLUMNS, 420.0).0, rows)
+    }
+
+    #[test]
+    fn without_noise_covariances_are_those_of_the_records() {
+        let (inputs, rows) = known(0.0);
+        let x = |row: &[f64], k: usize| if k == 7 { 1.0 } else { row[k] };
+        for i in 0..8 {
+            for j in 0..8 {
+                let mean = |f: &dyn Fn(&[f64]) -> f64| rows.iter().map(|row| f(row)).sum::<f64>() / 420.0;
+                let expected =
+                    mean(&|row| x(row, i) * x(row, j)) - mean(&|row| x(row, i)) * mean(&|row| x(row, j));
+                let found = inputs.covariance[i * 8 + j];
+                assert!((found - expected).abs() < 1e-5, "{i} {j}: {found} {expected}");
+                assert!(inputs.doubt[i * 8 + j] < 1e-12);
+            }
+        }
+        assert!((inputs.scale - 105.0).abs() < 1e-9 && inputs.mean_doubt < 1e-12);
+    }
+
+    /// What noise would explain is not believed: then columns are independent, and nothing is sure.
+    #[test]
+    fn with_much_noise_columns_are_independent() {
+        let (inputs, _) = known(1e4);
+        for (i, j) in [(0, 3), (1, 4), (2, 6), (3, 6), (5, 0)] {
+            assert!(inputs.covariance[i * 8 + j].abs() < 1e-3);
+        }
+        assert!(inputs.doubt[3 * 9] > 0.0 && inputs.doubt[0] > 0.0 && inputs.mean_doubt > 0.0);
+    }
+}

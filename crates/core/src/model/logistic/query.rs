@@ -1,0 +1,200 @@
+//! The contribution of one record to each release.
+
+use crate::math::symmetric;
+use crate::math::vector::wide_dot;
+use crate::math::vector::{dot, sigmoid};
+use crate::model::logistic::columns::numbers;
+use crate::model::logistic::frame::Frame;
+use crate::model::logistic::products::products;
+use crate::model::logistic::{features, weight, write_features};
+use crate::wall::{Geometry, Query};
+use reticent_noise::with_wide_vectors;
+
+/// What the last coordinate of curvatures is multiplied with, over $r^2$: small, so that it takes little of the noise of the others.
+const LAST: f64 = 0.25;
+
+/// The weighted scores at public weights, $uv(y - p)x$.
+pub(super) struct Scores<'a> {
+    pub(super) weights: &'a [f64],
+    pub(super) radius: f64,
+}
+
+impl Scores<'_> {
+    /// # Privacy
+    /// $|u(y - p)| \le \frac12$ and $\lVert vx\rVert \le r$.
+    pub(super) fn geometry(radius: f64) -> Geometry {
+        Geometry::Ball { radius: 0.5 * radius }
+    }
+}
+
+impl Query for Scores<'_> {
+    fn width(&self) -> usize {
+        self.weights.len()
+    }
+
+    fn contribute(&self, record: &[f64], out: &mut [f64]) {
+        let target = write_features(record, out);
+        score(out, target, self.weights, self.radius, 1.0);
+    }
+}
+
+/// The same of [centred](Frame) inputs, over their usual length $R$.
+pub(super) struct CentredScores<'a> {
+    pub(super) weights: &'a [f64],
+    pub(super) frame: &'a Frame,
+}
+
+impl CentredScores<'_> {
+    /// # Privacy
+    /// As above with $R$ for $r$, so over $R$ it is a half. That $R$ and the centre are released numbers.
+    pub(super) fn geometry() -> Geometry {
+        Scores::geometry(1.0)
+    }
+}
+
+impl Query for CentredScores<'_> {
+    fn width(&self) -> usize {
+        self.weights.len()
+    }
+
+    fn contribute(&self, record: &[f64], out: &mut [f64]) {
+        let radius = self.frame.radius;
+        let target = self.frame.write_features(record, out);
+        score(out, target, self.weights, radius, 1.0 / radius);
+    }
+}
+
+/// Turns inputs $x$ into $uv(y - p)x$ times a number.
+fn score(x: &mut [f64], target: f64, weights: &[f64], radius: f64, by: f64) {
+    with_wide_vectors(
+        #[inline(always)]
+        || {
+            let p = sigmoid(wide_dot(x, weights));
+            let residual = 0.5 * (target + 1.0) - p;
+            let by = by * weight(x, radius) * trust(p) * residual;
+            x.iter_mut().for_each(|x| *x *= by);
+        },
+    );
+}
+
+/// How fast the mean of the weighted scores falls: $uv\,p(1-p)\,xx^T$. Last, the variance $u^2v^2p(1-p)$ of a score over
+/// $\lVert x\rVert^2$.
+pub(super) struct Curvatures<'a> {
+    pub(super) weights: &'a [f64],
+    pub(super) radius: f64,
+}
+
+impl Curvatures<'_> {
+    pub(super) fn width(size: usize) -> usize {
+        symmetric::width(size) + 1
+    }
+
+    /// # Privacy
+    /// $u\,p(1-p) \le \frac14$ and $\lVert v\,xx^T\rVert_F = v\lVert x\rVert^2 \le r^2$.
+    pub(super) fn geometry(radius: f64) -> Geometry {
+        Geometry::Ball { radius: 0.25 * radius * radius * (1.0 + LAST * LAST).sqrt() }
+    }
+
+    /// What the last coordinate has to be divided by.
+    pub(super) fn last(radius: f64) -> f64 {
+        LAST * radius * radius
+    }
+}
+
+impl Query for Curvatures<'_> {
+    fn width(&self) -> usize {
+        Self::width(self.weights.len())
+    }
+
+    fn contribute(&self, record: &[f64], out: &mut [f64]) {
+        let (x, _) = features(record);
+        let p = sigmoid(wide_dot(&x, self.weights));
+        let by = weight(&x, self.radius) * trust(p);
+        let variance = p * (1.0 - p);
+        let Some((last, out)) = out.split_last_mut() else { return };
+        with_wide_vectors(
+            #[inline(always)]
+            || outer(&x, by * variance, out),
+        );
+        *last = by * by * variance * Self::last(self.radius);
+    }
+}
+
+/// $by\,xx^T$ in isometric coordinates.
+#[inline(always)]
+pub(super) fn outer(x: &[f64], by: f64, out: &mut [f64]) {
+    let mut rest = out;
+    for (i, a) in x.iter().enumerate() {
+        let (row, after) = rest.split_at_mut(x.len() - i);
+        let both = a * by * std::f64::consts::SQRT_2;
+        row.iter_mut().zip(&x[i..]).for_each(|(out, b)| *out = both * b);
+        row[0] = a * by * a;
+        rest = after;
+    }
+}
+
+/// $u$.
+#[inline(always)]
+pub(super) fn trust(p: f64) -> f64 {
+    0.5 / p.max(1.0 - p)
+}
+
+/// Products of centred inputs of different columns, times $\sqrt2$ as they stand for two elements of a matrix, and squares of numbers; last, what the
+/// record counts.
+pub(super) struct Products<'a> {
+    pub(super) columns: &'a [usize],
+    pub(super) frame: &'a Frame,
+}
+
+impl Query for Products<'_> {
+    fn width(&self) -> usize {
+        Self::width(self.columns)
+    }
+
+    fn contribute(&self, record: &[f64], out: &mut [f64]) {
+        let mut z = vec![0.0; record.len()];
+        self.frame.write_features(record, &mut z);
+        z.pop();
+        let unit = Self::unit(self.frame);
+        let counts = (unit / dot(&z, &z).max(1e-300)).min(1.0);
+        let Some((last, out)) = out.split_last_mut() else { return };
+        with_wide_vectors(
+            #[inline(always)]
+            || products(&z, self.columns, counts / unit, out),
+        );
+        *last = LAST * counts;
+    }
+}
+
+/// Inputs by class, weighted: those above 0 and, of columns that are numbers, those below, which keeps all of them positive.
+pub(super) struct ClassSums<'a> {
+    pub(super) columns: &'a [usize],
+    pub(super) radius: f64,
+}
+
+impl ClassSums<'_> {
+    pub(super) fn width(columns: &[usize]) -> usize {
+        2 * (1 + columns.iter().sum::<usize>() + numbers(columns).count())
+    }
+
+    /// # Privacy
+    /// One class is 0, and in the other $\lVert vx\rVert \le r$. Attacked by `statistics_stay_within_their_reach`.
+    pub(super) fn geometry(radius: f64) -> Geometry {
+        Geometry::NonNegativeBall { radius }
+    }
+}
+
+impl Query for ClassSums<'_> {
+    fn width(&self) -> usize {
+        Self::width(self.columns)
+    }
+
+    fn contribute(&self, record: &[f64], out: &mut [f64]) {
+        let (x, target) = features(record);
+        let by = weight(&x, self.radius);
+        let half = out.len() / 2;
+        let (high, low) = out[if target > 0.0 { 0 } else { half }..][..half].split_at_mut(x.len());
+        high.iter_mut().zip(&x).for_each(|(out, x)| *out = by * x.max(0.0));
+        low.iter_mut().zip(numbers(self.columns)).for_each(|(out, k)| *out = by * (-x[k]).max(0.0));
+    }
+}

@@ -1,0 +1,158 @@
+//! From the path of the weights to their posterior.
+//!
+//! Near the solution $\hat w$ scores are linear: a release is $g_t = A(\hat w - w_t) + e_t$, and a step $w_{t+1} = w_t + P_t^{-1}(g_t - \rho w_t)$. So the
+//! average $o$ of the last weights is linear too: $o = L\hat w + \sum_t K_t e_t$ with matrices that follow from $A$ and the public
+//! $P_t$ and $\rho$. With $\hat w \sim N(w, A^{-1}BA^{-1})$, where $B = bA$ is the variance of the scores,
+//!
+//! $$o \sim N(Lw, S), \qquad S = b FAF^T + \sum_t \tau_t^2 K_tK_t^T + S_A, \qquad L = FA, \quad F = \sum_t K_t,$$
+//!
+//! and that is all it takes to condition the prior $w \sim N(0, \alpha^{-1}I)$ on $o$. $S_A$ is what noise $E$ in the curvature does: $FE$ times what the
+//! path has still to go, $(I - L)w$.
+
+use super::curvature::Curvature;
+use crate::family::{Gamma, Moments};
+use crate::math::matrix;
+use crate::math::vector::dot;
+
+/// Rounds of variational Bayes for the precision of the prior.
+const ROUNDS: usize = 15;
+/// Eigenvalues of the curvature are at least this share of the norm of its noise, where information is lost to it.
+const FLOOR: f64 = 0.25;
+/// Noise is taken to be forgotten as if eigenvalues were less by this share of it.
+const CAUTION: f64 = 0.5;
+
+/// Steps of the same kind.
+pub(super) struct Leg {
+    /// $P^{-1}$.
+    pub(super) inverse: Vec<f64>,
+    /// How many.
+    pub(super) steps: u64,
+    /// $\tau$.
+    pub(super) noise_sd: f64,
+}
+
+/// How the weights were found.
+pub(super) struct Path {
+    pub(super) legs: [Leg; 2],
+    /// $\rho$.
+    pub(super) ridge: f64,
+    /// How many weights at the end are averaged, at most as many as the last leg has steps.
+    pub(super) averaged: u64,
+    /// $o$.
+    pub(super) weights: Vec<f64>,
+    /// $A$, before eigenvalues are moved.
+    pub(super) curvature: Curvature,
+    /// $b$.
+    pub(super) variance_ratio: f64,
+}
+
+/// The linear model of $o$.
+struct Linear {
+    /// $L$, and $F$.
+    gain: Vec<f64>,
+    sum: Vec<f64>,
+    /// $S$ from records, and from noise in the scores.
+    records: Vec<f64>,
+    scores: Vec<f64>,
+}
+
+/// The posterior of the weights, first with and then without the privacy noise; `None` if numbers have got out of hand.
+pub(super) fn posterior(path: &Path, prior: Gamma) -> Option<[Moments; 2]> {
+    let spectral = path.curvature.spectral();
+    let (curvature, _) = path.curvature.mapped(|value| value.max(FLOOR * spectral));
+    let (cautious, _) = path.curvature.mapped(|value| (value - CAUTION * spectral).max(0.0));
+    let n = curvature.size;
+    let linear = respond(path, &curvature.elements, &cautious.elements, n);
+    let known = added(&linear.records, &linear.scores, 1.0);
+    // With E[1/alpha] as the variance of weights instead of 1/E[alpha]: few weights say little about their precision, and intervals
+    // must know that.
+    let mut alpha = (prior.shape - 1.0) / prior.rate;
+    let mut found = given(&path.weights, &linear.gain, &known, alpha, n)?;
+    for _ in 0..ROUNDS {
+        let (mean, covariance) = &found;
+        let square = dot(mean, mean) + trace(covariance, n);
+        alpha = (prior.shape - 1.0 + 0.5 * n as f64) / (prior.rate + 0.5 * square);
+        let unknown = unknown_curvature(&linear, mean, covariance, path.curvature.noise, n);
+        found = given(&path.weights, &linear.gain, &added(&known, &unknown, 1.0), alpha, n)?;
+    }
+    let naive = given(&path.weights, &linear.gain, &linear.records, alpha, n)?;
+    let moments = [found, naive].map(|(mean, covariance)| Moments { mean, covariance });
+    moments.iter().all(|m| m.mean.iter().chain(&m.covariance).all(|x| x.is_finite())).then_some(moments)
+}
+
+/// $L$, $F$ and $S$, by going back along the path: `ahead` is what weights at a step do to the average.
+fn respond(path: &Path, curvature: &[f64], cautious: &[f64], n: usize) -> Linear {
+    let zeros = || vec![0.0; n * n];
+    let (mut ahead, mut noise_ahead, mut sum, mut scores) = (zeros(), zeros(), zeros(), zeros());
+    let mut left = path.averaged;
+    let share = 1.0 / path.averaged as f64;
+    for leg in path.legs.iter().rev() {
+        let inverse = &leg.inverse;
+        let kept = |curvature: &[f64]| -> Vec<f64> {
+            let mut pull = curvature.to_vec();
+            (0..n).for_each(|k| pull[k * (n + 1)] += path.ridge);
+            let moved = matrix::multiply(inverse, &pull, n);
+            (0..n * n).map(|k| f64::from(u8::from(k % (n + 1) == 0)) - moved[k]).collect()
+        };
+        let (keeps, noise_keeps) = (kept(curvature), kept(cautious));
+        for _ in 0..leg.steps {
+            if left > 0 {
+                left -= 1;
+                (0..n).for_each(|k| {
+                    ahead[k * (n + 1)] += share;
+                    noise_ahead[k * (n + 1)] += share;
+                });
+            }
+            sum = added(&sum, &matrix::multiply(&ahead, inverse, n), 1.0);
+            let noise = matrix::multiply(&noise_ahead, inverse, n);
+            let square = matrix::multiply(&noise, &matrix::transpose(&noise, n), n);
+            scores = added(&scores, &square, leg.noise_sd.powi(2));
+            ahead = matrix::multiply(&ahead, &keeps, n);
+            noise_ahead = matrix::multiply(&noise_ahead, &noise_keeps, n);
+        }
+    }
+    let gain = matrix::multiply(&sum, curvature, n);
+    let mut records = matrix::sandwich(&sum, curvature, n);
+    records.iter_mut().for_each(|x| *x *= path.variance_ratio);
+    Linear { gain, sum, records, scores }
+}
+
+/// $S_A = \frac12 s^2 F(\mathrm{tr}(D) I + D)F^T$ for the second moments $D$ of $(I - L)w$, and symmetric noise whose diagonal has deviation $s$.
+fn unknown_curvature(linear: &Linear, mean: &[f64], covariance: &[f64], noise: f64, n: usize) -> Vec<f64> {
+    let to_go: Vec<f64> =
+        (0..n * n).map(|k| f64::from(u8::from(k % (n + 1) == 0)) - linear.gain[k]).collect();
+    let square: Vec<f64> = (0..n * n).map(|k| covariance[k] + mean[k / n] * mean[k % n]).collect();
+    let mut gap = matrix::sandwich(&to_go, &square, n);
+    let trace = trace(&gap, n);
+    (0..n).for_each(|k| gap[k * (n + 1)] += trace);
+    let mut out = matrix::sandwich(&linear.sum, &gap, n);
+    out.iter_mut().for_each(|x| *x *= 0.5 * noise * noise);
+    out
+}
+
+/// The mean and covariance of $w \sim N(0, \alpha^{-1}I)$ given $o \sim N(Lw, S)$.
+fn given(o: &[f64], gain: &[f64], spread: &[f64], alpha: f64, n: usize) -> Option<(Vec<f64>, Vec<f64>)> {
+    let mut spread = spread.to_vec();
+    // Directions in which nothing varies, as between the levels of a column and the bias, must not divide by 0.
+    let least = 1e-9 * (trace(&spread, n) / n as f64 + 1e-12);
+    (0..n).for_each(|k| spread[k * (n + 1)] += least);
+    let weights = matrix::symmetric_inverse(&spread, n)?;
+    let back = matrix::multiply(&matrix::transpose(gain, n), &weights, n);
+    let mut precision = matrix::multiply(&back, gain, n);
+    (0..n).for_each(|k| precision[k * (n + 1)] += alpha);
+    let precision: Vec<f64> =
+        (0..n * n).map(|k| 0.5 * (precision[k] + precision[k % n * n + k / n])).collect();
+    let covariance = matrix::symmetric_inverse(&precision, n)?;
+    let (mut natural, mut mean) = (vec![0.0; n], vec![0.0; n]);
+    matrix::times(&back, n, o, &mut natural);
+    matrix::times(&covariance, n, &natural, &mut mean);
+    Some((mean, covariance))
+}
+
+fn added(a: &[f64], b: &[f64], by: f64) -> Vec<f64> {
+    a.iter().zip(b).map(|(a, b)| a + by * b).collect()
+}
+
+fn trace(matrix: &[f64], size: usize) -> f64 {
+    (0..size).map(|k| matrix[k * (size + 1)]).sum()
+}

@@ -1,0 +1,45 @@
+//! The contribution of one record to each release.
+
+use crate::math::vector::dot;
+use crate::model::mixture::MixtureCavity;
+use crate::model::mixture::sketch::Sketch;
+use crate::wall::Query;
+
+/// The pulls of a record at each mean, and its responsibilities.
+pub(super) struct Pulls<'a> {
+    pub(super) cavity: &'a MixtureCavity,
+    pub(super) components: usize,
+    pub(super) dimension: usize,
+    pub(super) count_scale: f64,
+}
+
+impl Query for Pulls<'_> {
+    fn width(&self) -> usize {
+        self.components * (self.dimension + 1)
+    }
+
+    fn contribute(&self, record: &[f64], out: &mut [f64]) {
+        let (pulls, counts) = out.split_at_mut(self.components * self.dimension);
+        self.cavity.responsibilities(record, counts);
+        for (k, pull) in pulls.chunks_exact_mut(self.dimension).enumerate() {
+            for ((pull, x), m) in pull.iter_mut().zip(record).zip(self.cavity.mean(k, self.dimension)) {
+                *pull = counts[k] * (x - m);
+            }
+        }
+        counts.iter_mut().for_each(|r| *r = self.count_scale * (*r - 1.0 / self.components as f64));
+    }
+}
+
+impl Query for Sketch {
+    fn width(&self) -> usize {
+        2 * self.amplitudes.len()
+    }
+
+    fn contribute(&self, record: &[f64], out: &mut [f64]) {
+        let scale = (self.amplitudes.len() as f64).sqrt().recip();
+        for (w, out) in self.frequencies.chunks_exact(self.dimension).zip(out.as_chunks_mut::<2>().0) {
+            let (sin, cos) = dot(w, record).sin_cos();
+            *out = [scale * cos, scale * sin];
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! The plan: what is released, with which noise.
+
+use super::chain::{Chain, Noisy};
+use super::posterior::MultivariatePosterior;
+use crate::budget::{Ledger, Privacy};
+use crate::engine::conjugate::{NoiseDistribution, NoiseTreatment, Sensitivity, StatisticsPlan};
+use crate::field;
+use crate::field::FieldError;
+use crate::model::conjugate::needs_the_number_of_records;
+use crate::model::conjugate::single::Single;
+use crate::model::multivariate_normal::query::{Products, pairs};
+use crate::model::{Estimate, Posterior};
+use crate::receipt::Receipt;
+use crate::wall::{NoiseSource, PlanError, Query, Records, Wall, WallError};
+use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+use std::f64::consts::SQRT_2;
+
+/// A normal-inverse-Wishart prior about 0. With one column it is the normal-inverse-gamma prior of shape $\nu/2$ and scale $\psi/2$.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct WishartPrior {
+    /// $\kappa$.
+    pub strength: f64,
+    /// $\nu$, above the number of columns less 1.
+    pub freedom: f64,
+    /// $\psi$.
+    pub scale: f64,
+}
+
+/// Columns of normal numbers within $[-1, 1]$, with means and covariances.
+///
+/// # Privacy
+/// The statistics of a record are $x_i$, $x_i^2 - c$ and $w x_i x_j$ for $i < j$. With $w = \sqrt2$ and $S = \sum_i x_i^2 \in [0, D]$ their squares sum to
+/// $S + (S^2 - \sum x_i^4) + \sum(x_i^2 - c)^2 = S^2 + (1 - 2c)S + Dc^2$, which for $c = 1$ is at most $D^2$, at the corners. With $w = 1$ and
+/// $c = \tfrac78$ their absolute values sum to at most $\tfrac98 D + \tfrac12 D(D-1)$, at the corners too. Attacked by
+/// `products_reach_and_never_exceed_their_radius`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MultivariatePlan {
+    /// $D$.
+    pub columns: usize,
+    /// The prior.
+    pub prior: WishartPrior,
+    /// The release.
+    pub statistics: StatisticsPlan,
+    /// What is made of it.
+    pub reading: NoiseTreatment,
+}
+
+/// The most columns.
+const MAX: usize = 12;
+
+const WHAT: &str = "sums of numbers and their products";
+
+fn check(columns: usize, prior: WishartPrior, records: usize) -> Result<(), PlanError> {
+    let proper = prior.strength > 0.0 && prior.scale > 0.0 && prior.freedom > columns as f64 - 1.0;
+    if (1..=MAX).contains(&columns) && records >= columns + 2 && proper {
+        return Ok(());
+    }
+    let fault = "covariances need 1 to 12 columns, more records than columns, and a proper prior";
+    Err(PlanError::Invalid { what: WHAT.into(), fault })
+}
+
+/// How many sums there are, and what one record can do to them.
+fn shape(columns: usize) -> (usize, Sensitivity) {
+    let d = columns as f64;
+    let sensitivity = Sensitivity { l1: 1.125 * d + 0.5 * d * (d - 1.0), l2: d, non_negative: false };
+    (columns * (columns + 3) / 2, sensitivity)
+}
+
+impl MultivariatePlan {
+    /// For so many columns.
+    ///
+    /// # Errors
+    /// [`PlanError::Invalid`] if there are too many columns, or too few records for them; add/remove adjacency; what the accountant refuses.
+    pub fn new(
+        columns: usize,
+        prior: WishartPrior,
+        records: usize,
+        privacy: &Privacy,
+    ) -> Result<Self, PlanError> {
+        needs_the_number_of_records(WHAT, privacy)?;
+        check(columns, prior, records)?;
+        let (width, sensitivity) = shape(columns);
+        let statistics = StatisticsPlan::new(WHAT, records, width, sensitivity, privacy)?;
+        Ok(Self { columns, prior, statistics, reading: NoiseTreatment::NoiseAware })
+    }
+
+    /// Whether every field is in its range, and agrees with the others.
+    ///
+    /// # Errors
+    /// [`FieldError`].
+    pub fn validate(&self) -> Result<(), FieldError> {
+        let WishartPrior { strength, freedom, scale } = self.prior;
+        field::integer("columns", self.columns as u64, 1..=MAX as u64)?;
+        field::number("prior.strength", strength, field::PRIOR)?;
+        field::number("prior.freedom", freedom, self.columns as f64 - 1.0 + 1e-3..=1e6)?;
+        field::number("prior.scale", scale, field::PRIOR)?;
+        field::replace_one(self.statistics.adjacency)?;
+        let enough = self.columns as u64 + 2..=*field::RECORDS.end();
+        field::integer("statistics.records", self.statistics.records as u64, enough)?;
+        let (width, sensitivity) = shape(self.columns);
+        self.statistics.validate(WHAT, width, sensitivity)
+    }
+
+    /// What of a pair is released: its product times the first number, less the second.
+    pub(super) fn scaling(&self, (i, j): (usize, usize)) -> (f64, f64) {
+        let laplace = self.statistics.laplace;
+        match j {
+            _ if j == self.columns => (1.0, 0.0),
+            _ if j == i => (1.0, if laplace { 0.875 } else { 1.0 }),
+            _ => (if laplace { 1.0 } else { SQRT_2 }, 0.0),
+        }
+    }
+
+    pub(crate) fn query(&self) -> impl Query {
+        let scaled = pairs(self.columns).into_iter().map(|pair| (pair, self.scaling(pair)));
+        Products { columns: self.columns, scaled: scaled.collect() }
+    }
+
+    /// Runs it; without privacy if none is asked for. Records begin with the columns; what comes after them is not looked at.
+    ///
+    /// # Errors
+    /// What the wall refuses.
+    pub fn fit(
+        &self,
+        records: Records,
+        source: NoiseSource,
+        privacy: Option<&Privacy>,
+        ledger: Box<dyn Ledger>,
+    ) -> Result<(MultivariatePosterior, Receipt), WallError> {
+        self.validate().map_err(PlanError::from)?;
+        let mut wall = Wall::open(records, source, self.statistics.releases()?.0, privacy, ledger)?;
+        let posterior = self.fit_through(&mut wall)?;
+        Ok((posterior, wall.finish(0)?))
+    }
+
+    /// The posterior from what a wall of these statistics releases.
+    ///
+    /// # Errors
+    /// [`WallError`].
+    pub fn fit_through(&self, wall: &mut Wall) -> Result<MultivariatePosterior, WallError> {
+        let (released, law) = self.statistics.release(&self.query(), wall)?;
+        Ok(self.posterior(&released.values, law, 0))
+    }
+
+    /// The posterior from what was released.
+    #[must_use]
+    pub fn posterior(&self, released: &[f64], law: NoiseDistribution, seed: u64) -> MultivariatePosterior {
+        let n = self.statistics.records as f64;
+        let sum = |(&y, pair): (&f64, (usize, usize))| {
+            let (weight, centre) = self.scaling(pair);
+            ((y + n * centre) / weight, law.sd() / weight)
+        };
+        let (sums, sds) = released.iter().zip(pairs(self.columns)).map(sum).unzip();
+        let noisy = Noisy { sums, sds, laplace: matches!(law, NoiseDistribution::Laplace { .. }) };
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let chain = Chain::new(self.columns, self.prior, n, noisy);
+        let known = law == NoiseDistribution::None || self.reading == NoiseTreatment::Naive;
+        let draws = if known { chain.conjugate_draws(&mut rng) } else { chain.sample(&mut rng) };
+        MultivariatePosterior::new(self.columns, n + self.prior.strength, &draws)
+    }
+}
+
+impl Single for MultivariatePlan {
+    const MODEL: &'static str = "multivariate-normal";
+
+    fn fields(&self) -> Result<(), FieldError> {
+        self.validate()
+    }
+    /// A thousand draws of all means and covariances, from a chain of 4400 with factors of the covariance of all sums.
+    fn posterior_estimate(&self) -> Estimate {
+        let (d, pairs) = (self.columns as f64, self.statistics.width as f64);
+        let slices = pairs * 15.0 * (d.powi(3) + 15.0 * pairs);
+        let factors = pairs.powi(3) + 30.0 * pairs.powi(2);
+        Estimate::new(
+            1000.0 * d * (d + 1.0) + 6.0 * pairs * pairs,
+            4400.0 * (slices + factors),
+            1000.0 * d * (d + 1.0),
+        )
+    }
+    fn statistics(&self) -> &StatisticsPlan {
+        &self.statistics
+    }
+    fn inputs(&self) -> usize {
+        self.columns
+    }
+    fn posterior(&self, wall: &mut Wall) -> Result<Box<dyn Posterior>, WallError> {
+        let posterior = self.fit_through(wall)?;
+        Ok(Box::new(posterior))
+    }
+}

@@ -1,0 +1,28 @@
+//! The contribution of one record.
+
+use crate::wall::Query;
+
+/// Pairs of columns of which products are summed, row by row; a column by itself is a pair with the 1 that comes after the last column.
+pub(super) fn pairs(columns: usize) -> Vec<(usize, usize)> {
+    (0..columns).flat_map(|i| (i..=columns).map(move |j| (i, j))).collect()
+}
+
+type Scaled = ((usize, usize), (f64, f64));
+
+pub(super) struct Products {
+    pub(super) columns: usize,
+    pub(super) scaled: Vec<Scaled>,
+}
+
+impl Query for Products {
+    fn width(&self) -> usize {
+        self.scaled.len()
+    }
+
+    fn contribute(&self, record: &[f64], out: &mut [f64]) {
+        let number = |k: usize| if k == self.columns { 1.0 } else { record[k].clamp(-1.0, 1.0) };
+        for (out, &((i, j), (weight, centre))) in out.iter_mut().zip(&self.scaled) {
+            *out = weight * number(i) * number(j) - centre;
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Two classes by columns that are independent given the class: naive Bayes from tables of counts.
+//!
+//! One release: the counts of all levels of all columns by class; numbers are cut into `bins` of equal width. Predictions average
+//! over draws of the tables, so that what the noise leaves open is part of their variance.
+//!
+//! Not for: calibrated probabilities where columns depend on each other given the class; `logistic` is better there.
+
+mod plan;
+mod posterior;
+
+pub use plan::{MAX_BINS, NaiveBayesPlan};
+pub use posterior::NaiveBayesPosterior;
+
+use crate::budget::Privacy;
+use crate::model::conjugate::single::{Once, POSTERIOR, noise_treatment, parse_plan, plenty};
+use crate::model::settings::Settings;
+use crate::model::{Model, ModelError, Planned, Posterior, Saved, Setting, TableShape, Target};
+use crate::wall::WallError;
+use serde_json::Value;
+
+pub(crate) struct NaiveBayes;
+
+const SETTINGS: [Setting; 3] = [
+    Setting::integer("bins", "the levels that a number is cut into, equally wide", (1, MAX_BINS))
+        .or_integer(16),
+    Setting::number("concentration", "the parameter of the Dirichlet prior for each level", (1e-6, 1e6))
+        .or_number(1.0),
+    POSTERIOR,
+];
+
+impl Model for NaiveBayes {
+    fn name(&self) -> &'static str {
+        "naive-bayes"
+    }
+    fn about(&self) -> &'static str {
+        "one of two classes, by columns that are independent given the class: tables of counts, numbers cut into bins"
+    }
+    fn family(&self) -> &'static str {
+        "draws"
+    }
+    fn targets(&self) -> &'static [Target] {
+        &[Target::TwoClasses]
+    }
+    fn settings(&self) -> &'static [Setting] {
+        &SETTINGS
+    }
+    fn can_be_pure(&self) -> bool {
+        true
+    }
+    fn new_plan(
+        &self,
+        facts: &TableShape,
+        privacy: Option<&Privacy>,
+    ) -> Result<Box<dyn Planned>, ModelError> {
+        let settings = Settings::new(self, facts)?;
+        let bins = settings.integer("bins");
+        let concentration = settings.number("concentration");
+        let posterior = settings.choice("posterior");
+        let privacy = privacy.copied().unwrap_or_else(plenty);
+        let columns = facts.columns.clone();
+        let mut plan = NaiveBayesPlan::new(columns, bins, concentration, facts.records, &privacy)
+            .map_err(WallError::from)?;
+        plan.reading = noise_treatment(posterior);
+        Ok(Box::new(Once(plan)))
+    }
+    fn parse_plan(&self, _: &TableShape, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
+        parse_plan::<NaiveBayesPlan>(plan)
+    }
+    fn load(&self, saved: &Saved) -> Result<Box<dyn Posterior>, ModelError> {
+        let whole = saved.restore::<NaiveBayesPosterior>(self.name())?;
+        if !whole.is_whole() {
+            return Err(ModelError::NotSaved { model: self.name() });
+        }
+        Ok(Box::new(whole))
+    }
+}

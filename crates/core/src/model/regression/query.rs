@@ -1,0 +1,104 @@
+//! The contribution of one record to each release.
+
+use crate::math::symmetric;
+use crate::math::vector::dot;
+use crate::model::regression::features::Features;
+use crate::model::regression::posterior::{Predictor, RegressionPosterior};
+use crate::model::regression::residuals::{BINS, FARTHEST, REACH, WIDTH};
+use crate::model::regression::rounds::Frame;
+use crate::wall::Query;
+
+/// The clipped pulls of records. Contributions have a norm of at most 1.
+pub(super) struct Pulls<'a> {
+    pub(super) frame: &'a Frame,
+    pub(super) features: &'a Features,
+    /// $c$.
+    pub(super) clip: f64,
+}
+
+impl Query for Pulls<'_> {
+    fn width(&self) -> usize {
+        self.features.weights.len()
+    }
+
+    fn contribute(&self, record: &[f64], out: &mut [f64]) {
+        self.features.write(&self.frame.whitened(&record[..self.frame.inputs()]), out);
+        let gap = self.frame.residual(record) - dot(out, &self.features.weights);
+        let pull = (gap / self.clip).clamp(-1.0, 1.0);
+        out.iter_mut().for_each(|x| *x *= pull);
+    }
+}
+
+/// The second moments of a round. Contributions have a norm of at most 1.
+pub(super) struct Moments<'a> {
+    pub(super) frame: &'a Frame,
+    pub(super) radius: f64,
+}
+
+impl Query for Moments<'_> {
+    fn width(&self) -> usize {
+        symmetric::width(self.frame.inputs() + 2)
+    }
+
+    fn contribute(&self, record: &[f64], out: &mut [f64]) {
+        let d = self.frame.inputs();
+        let mut v = vec![0.0; d + 2];
+        v[0] = 1.0;
+        self.frame.whiten(&record[..d], &mut v[1..=d]);
+        v[d + 1] = self.frame.residual(record) / self.frame.residual_variance.sqrt();
+        let by = 1.0 / dot(&v, &v).sqrt().max(self.radius);
+        let mut next = out.iter_mut();
+        for (i, a) in v.iter().enumerate() {
+            for (j, b) in v[i..].iter().enumerate() {
+                if let Some(out) = next.next() {
+                    *out = a * by * b * by * if j == 0 { 1.0 } else { std::f64::consts::SQRT_2 };
+                }
+            }
+        }
+    }
+}
+
+/// The squared residuals of two predictions over `cap`, each at most 1.
+pub(super) struct Losses<'a> {
+    pub(super) predictors: [&'a Predictor; 2],
+    pub(super) cap: f64,
+}
+
+impl Query for Losses<'_> {
+    fn width(&self) -> usize {
+        2
+    }
+
+    fn contribute(&self, record: &[f64], out: &mut [f64]) {
+        for (out, predictor) in out.iter_mut().zip(self.predictors) {
+            *out = (predictor.residual(record).powi(2) / self.cap).min(1.0);
+        }
+    }
+}
+
+/// Which bin a record's residual is in, over the deviation that the posterior gives it.
+pub(super) struct Histogram<'a>(pub(super) &'a RegressionPosterior);
+
+impl Query for Histogram<'_> {
+    fn width(&self) -> usize {
+        BINS
+    }
+
+    fn contribute(&self, record: &[f64], out: &mut [f64]) {
+        let place = (self.0.standardised(record) + REACH) / WIDTH;
+        out[(place as usize).min(BINS - 1)] = 1.0;
+    }
+}
+
+/// The square of the same, over the farthest one.
+pub(super) struct Squares<'a>(pub(super) &'a RegressionPosterior);
+
+impl Query for Squares<'_> {
+    fn width(&self) -> usize {
+        1
+    }
+
+    fn contribute(&self, record: &[f64], out: &mut [f64]) {
+        out[0] = (self.0.standardised(record) / FARTHEST).powi(2).min(1.0);
+    }
+}

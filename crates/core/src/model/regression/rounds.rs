@@ -1,0 +1,209 @@
+//! Private linear regression by second moments, in rounds.
+//!
+//! A round releases $\sum_n v_n v_n^T$ for $v = (1, z, r/s)$, clipped to a norm $R$: inputs $z = (x - \mu)T$ in the coordinates of the round
+//! before, and the residual $r$ of its prediction over its deviation $s$. From the noisy moments follow a better centre $\mu$, coordinates
+//! $T$ in which the inputs are nearer to white, and a correction of the prediction by ridge regression.
+//!
+//! The noise is the same for all coordinates of $v$. In the first round it hides directions in which inputs vary little; in the next,
+//! coordinates are scaled so that those directions count as much as the others, as far as the round before could tell them from noise. So
+//! few rounds find even directions whose variance is thousands of times smaller than the largest. Clipping $v$ as a whole only
+//! weights records, and so does little harm to a regression.
+//!
+//! # Citation
+//! Whitening in rounds: Biswas, Dong, Kamath, Ullman, "CoinPress: practical private mean and covariance estimation", NeurIPS 2020.
+//! Regression from noisy moments: Wang, "Revisiting differentially private linear regression", UAI 2018.
+
+use crate::math::vector::dot;
+use crate::math::{matrix, symmetric};
+use crate::wall::Released;
+use serde::{Deserialize, Serialize};
+
+/// A standard deviation to start from for values between -1 and 1.
+const USUAL_SD: f64 = 0.5;
+
+/// The least variance of a coordinate that counts, where there is no noise to hide it: rounding, blown up by all rounds, must stay
+/// small beside it, as for the levels of a column, which always sum to 1.
+const MIN: f64 = 1e-8;
+
+/// A linear prediction, and coordinates in which inputs are about white.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Frame {
+    /// $\mu$, about the mean of the inputs.
+    pub(super) centre: Vec<f64>,
+    /// $T$, with a row for each input: $z = (x - \mu)T$.
+    pub(super) whitening: Vec<f64>,
+    /// $T^{-1}$, as long as there are rounds to come: what is fitted does without, and its file is half as long.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) colouring: Vec<f64>,
+    /// What is known of the variance of each $z_j$: 1, or less where noise hides it.
+    pub(super) spread: Vec<f64>,
+    /// The prediction at the centre.
+    pub(super) intercept: f64,
+    /// What each $x_i - \mu_i$ adds to it.
+    pub(super) weights: Vec<f64>,
+    /// $s^2$: the variance of targets about the prediction.
+    pub(super) residual_variance: f64,
+    /// The variance of the error of the prediction at the centre, and what each $z_j^2$ adds to it.
+    pub(super) uncertainty: (f64, Vec<f64>),
+    /// The share of it that is from the privacy noise; the rest is what the records leave open.
+    pub(super) privacy_share: f64,
+}
+
+impl Frame {
+    /// Before any round: nothing is known but that values are between -1 and 1.
+    pub(super) fn new(inputs: usize) -> Self {
+        let diagonal = |value: f64| {
+            (0..inputs * inputs).map(|k| if k % (inputs + 1) == 0 { value } else { 0.0 }).collect()
+        };
+        Self {
+            centre: vec![0.0; inputs],
+            whitening: diagonal(1.0 / USUAL_SD),
+            colouring: diagonal(USUAL_SD),
+            spread: vec![1.0; inputs],
+            intercept: 0.0,
+            weights: vec![0.0; inputs],
+            residual_variance: USUAL_SD * USUAL_SD,
+            uncertainty: (0.0, vec![0.0; inputs]),
+            privacy_share: 0.0,
+        }
+    }
+
+    pub(super) fn inputs(&self) -> usize {
+        self.centre.len()
+    }
+
+    /// $z$ of a record's inputs, which are taken to be between -1 and 1.
+    #[inline]
+    pub(super) fn whiten(&self, inputs: &[f64], z: &mut [f64]) {
+        let d = z.len();
+        z.fill(0.0);
+        for ((x, centre), row) in inputs.iter().zip(&self.centre).zip(self.whitening.chunks_exact(d)) {
+            let gap = x.clamp(-1.0, 1.0) - centre;
+            z.iter_mut().zip(row).for_each(|(z, t)| *z += gap * t);
+        }
+    }
+
+    /// The same in its own room.
+    pub(super) fn whitened(&self, inputs: &[f64]) -> Vec<f64> {
+        let mut z = vec![0.0; self.inputs()];
+        self.whiten(inputs, &mut z);
+        z
+    }
+
+    /// The linear prediction of a record's target.
+    #[inline]
+    pub(super) fn predict(&self, inputs: &[f64]) -> f64 {
+        let gaps = inputs.iter().zip(&self.centre).map(|(x, centre)| x.clamp(-1.0, 1.0) - centre);
+        self.intercept + gaps.zip(&self.weights).map(|(gap, weight)| gap * weight).sum::<f64>()
+    }
+
+    /// The target less its prediction.
+    #[inline]
+    pub(super) fn residual(&self, record: &[f64]) -> f64 {
+        let (inputs, target) = record.split_at(self.inputs());
+        target[0].clamp(-1.0, 1.0) - self.predict(inputs)
+    }
+
+    /// The variance of the error of the prediction at $z$.
+    pub(super) fn uncertainty(&self, z: &[f64]) -> f64 {
+        let (centre, slopes) = &self.uncertainty;
+        centre + z.iter().zip(slopes).map(|(z, slope)| z * z * slope).sum::<f64>()
+    }
+
+    /// The same on average over inputs.
+    pub(super) fn mean_uncertainty(&self) -> f64 {
+        let (centre, slopes) = &self.uncertainty;
+        centre + dot(&self.spread, slopes)
+    }
+
+    /// The norm to clip $v$ to: `reach` times what the squares of its coordinates should sum to, beside the 1.
+    pub(super) fn radius(&self, reach: f64) -> f64 {
+        (1.0 + reach * (self.spread.iter().sum::<f64>() + 1.0)).sqrt()
+    }
+
+    /// What a round says, from its released moments over their radius squared; and whether noise had made moments of them that no
+    /// records have. Those are moved to the nearest that some could have: or a sum of weights that is a little too small would make
+    /// means too large, and with them all covariances, if the inputs are far from the centre.
+    pub(super) fn update(&self, released: &Released, radius: f64, records: f64) -> (Self, bool) {
+        let (d, n) = (self.inputs(), self.inputs() + 2);
+        let unit = radius * radius / records;
+        let mut moments = vec![0.0; n * n];
+        symmetric::from_coordinates(&released.values, n, &mut moments);
+        moments.iter_mut().for_each(|x| *x *= unit);
+        let moved = matrix::raise_eigenvalues(&mut moments, n, 0.0);
+        // Noise of a diagonal element, of an off-diagonal one, and of the whole in the spectral norm.
+        let noise = released.noise_sd[0] * unit;
+        let off = noise * std::f64::consts::FRAC_1_SQRT_2;
+        let spectral = noise * (2.0 * n as f64).sqrt() + MIN;
+        // Clipping shortens the leading 1 as well: this is the weight that is left.
+        let weight = moments[0].max(0.2);
+        let shrink = 1.0 / (weight * (1.0 + (off / weight).powi(2)));
+        let mean_z: Vec<f64> = (1..=d).map(|j| moments[j] * shrink).collect();
+        let mean_r = moments[n - 1] * shrink;
+        let about =
+            |i: usize, j: usize, mean_i: f64, mean_j: f64| moments[i * n + j] / weight - mean_i * mean_j;
+        let covariance: Vec<f64> =
+            (0..d * d).map(|k| about(k / d + 1, k % d + 1, mean_z[k / d], mean_z[k % d])).collect();
+        let cross: Vec<f64> = (0..d).map(|j| about(j + 1, n - 1, mean_z[j], mean_r)).collect();
+        let variance_r = about(n - 1, n - 1, mean_r, mean_r);
+
+        let (values, vectors) = matrix::eigen(&covariance, d);
+        let along: Vec<f64> = vectors.chunks_exact(d).map(|u| dot(u, &cross)).collect();
+        let floored: Vec<f64> = values.iter().map(|&l| l.max(spectral)).collect();
+        let ridged: Vec<f64> = values.iter().map(|&l| l.max(0.0) + spectral).collect();
+        let mut slope = vec![0.0; d];
+        for ((u, c), l) in vectors.chunks_exact(d).zip(&along).zip(&ridged) {
+            slope.iter_mut().zip(u).for_each(|(s, u)| *s += u * c / l);
+        }
+        let seen = values.iter().zip(&along).filter(|(l, _)| **l > spectral);
+        let explained: f64 = seen.map(|(l, c)| c * c / l).sum();
+        let left = (variance_r - explained).max(0.02 * variance_r.max(noise)).max(noise);
+        let deviation = self.residual_variance.sqrt();
+
+        // The new centre, and the prediction there.
+        let mut centre = self.centre.clone();
+        for (z, row) in mean_z.iter().zip(self.colouring.chunks_exact(d)) {
+            centre.iter_mut().zip(row).for_each(|(x, t)| *x += z * t);
+        }
+        centre.iter_mut().for_each(|x| *x = x.clamp(-1.0, 1.0));
+        let mut z = vec![0.0; d];
+        self.whiten(&centre, &mut z);
+        let beyond: f64 = z.iter().zip(&mean_z).zip(&slope).map(|((z, mean), s)| (z - mean) * s).sum();
+        let intercept = self.predict(&centre) + deviation * (mean_r + beyond);
+        let mut weights = self.weights.clone();
+        for (weight, row) in weights.iter_mut().zip(self.whitening.chunks_exact(d)) {
+            *weight += deviation * dot(row, &slope);
+        }
+
+        // Coordinates along the eigenvectors, scaled to unit variance where it can be told from noise.
+        let scales: Vec<f64> = floored.iter().map(|l| l.sqrt()).collect();
+        let mut whitening = vec![0.0; d * d];
+        let mut colouring = matrix::multiply(&vectors, &self.colouring, d);
+        for (j, (u, scale)) in vectors.chunks_exact(d).zip(&scales).enumerate() {
+            colouring[j * d..][..d].iter_mut().for_each(|x| *x *= scale);
+            for i in 0..d {
+                whitening[i * d + j] = dot(&self.whitening[i * d..][..d], u) / scale;
+            }
+        }
+        // The error of a slope, first from noise in the moments and then from the records, in the new coordinates.
+        let from_noise = off * off * (1.0 + dot(&slope, &slope));
+        let error = from_noise + left / records;
+        let residual_variance = (left * self.residual_variance).min(1.0);
+        let from_slopes = |(l, floor): (&f64, &f64)| error * floor / (l * l) * self.residual_variance;
+        let frame = Self {
+            centre,
+            whitening,
+            colouring,
+            spread: values.iter().zip(&floored).map(|(l, floor)| l.max(0.0) / floor).collect(),
+            intercept,
+            weights,
+            residual_variance,
+            uncertainty: (
+                error / weight * self.residual_variance,
+                ridged.iter().zip(&floored).map(from_slopes).collect(),
+            ),
+            privacy_share: from_noise / error,
+        };
+        (frame, moved)
+    }
+}

@@ -1,0 +1,161 @@
+//! Topics of documents: latent Dirichlet allocation.
+//!
+//! A topic $\beta_k \sim \mathrm{Dirichlet}(\eta)$ is a distribution over the $V$ words of a public vocabulary. A document mixes topics by
+//! $\theta_d \sim \mathrm{Dirichlet}(\alpha)$; each of its words has a topic $z \sim \theta_d$ and is drawn from $\beta_z$. Variational Bayes keeps
+//! $q(\beta_k) = \mathrm{Dirichlet}(\lambda_k)$ for all documents and $q(\theta_d)\,q(z_d)$ for each; a document's expected statistics are
+//! $s_{kw} = n_w\phi_{wk}$, how many of its words $w$ are of topic $k$, and $\lambda = \eta + \sum_d s_d$.
+//!
+//! Read [`document`](Document), [`infer`](Expected) (the E-step, which is where the time goes), `statistics.rs` (what the wall sums), `shrink.rs` (what
+//! the noisy sums say), `private.rs` (the plan) and `predict.rs`.
+//!
+//! # Privacy
+//! One document is one record. What it contributes is not negative, and shortened to a norm of $C$ words: exchanging it moves the sum by at
+//! most $\sqrt2 C$, reached by documents without a common word (the paper's $C$ holds only for adding or removing one), and adding
+//! or removing it by $C$. Attacked by `neighbouring_documents_reach_and_never_exceed_the_sensitivity`. The E-step starts afresh for each document and sees
+//! released topics only. Not for authors: one with ten documents is protected ten times less.
+//!
+//! # Citation
+//! Blei, Ng, Jordan, "Latent Dirichlet allocation", JMLR 2003; Hoffman, Blei, Bach, "Online learning for latent Dirichlet allocation",
+//! NeurIPS 2010; Park, Foulds, Chaudhuri, Welling, "Variational Bayes in private settings (VIPS)", JAIR 2020, Algorithm 3.
+
+mod document;
+mod exp_digamma;
+mod infer;
+mod plan;
+mod posterior;
+mod shrink;
+mod statistics;
+
+pub use document::{Document, Layout};
+pub use infer::{Expected, Inferred, Until};
+pub use plan::TopicsPlan;
+pub use posterior::TopicPosterior;
+pub use statistics::{Cells, Learning};
+
+use crate::budget::Privacy;
+use crate::model::planned::parse;
+use crate::model::settings::Settings;
+use crate::model::topics::posterior::Read;
+use crate::model::{Model, ModelError, Planned, Posterior, Saved, Setting, TableShape, Target};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What is public about topics before any document is seen.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct TopicModel {
+    /// $K$.
+    pub topics: usize,
+    /// $V$.
+    pub words: usize,
+    /// $\alpha$.
+    pub document_prior: f64,
+    /// $\eta$, the mean over the words.
+    pub word_prior: f64,
+    /// What documents are scaled to, as the paper does, by multiplying all their counts; without one they count as they are, and the clipping
+    /// alone bounds what a long one can do.
+    pub length: Option<f64>,
+    /// How documents are written in rows.
+    pub layout: Layout,
+}
+
+impl TopicModel {
+    /// With the usual priors of $1/K$, and documents of their own length.
+    #[must_use]
+    pub fn new(topics: usize, words: usize, layout: Layout) -> Self {
+        let prior = 1.0 / topics.max(1) as f64;
+        Self { topics, words, document_prior: prior, word_prior: prior, length: None, layout }
+    }
+
+    /// Numbers in the statistics of a document, most of them 0.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.topics * self.words
+    }
+
+    /// A row as a document of the public length, if there is one.
+    #[must_use]
+    pub fn document(&self, row: &[f64]) -> Document {
+        let mut document = Document::read(row, self.layout, self.words);
+        if let Some(length) = self.length {
+            document.resize(length);
+        }
+        document
+    }
+
+    /// What is wrong with it, if anything.
+    pub(super) fn fault(&self) -> Option<&'static str> {
+        let sane = |x: f64| (1e-6..=1e6).contains(&x);
+        if self.topics == 0 || self.words == 0 || self.layout == Layout::Slots(0) {
+            Some("topics, words and slots must be at least 1")
+        } else if !(sane(self.document_prior) && sane(self.word_prior) && self.length.is_none_or(sane)) {
+            Some("priors and the length must be between 1e-6 and 1e6")
+        } else {
+            None
+        }
+    }
+}
+
+pub(crate) struct Topics;
+
+const SETTINGS: [Setting; 1] =
+    [Setting::integer("topics", "the number of topics", (1, 100_000)).or_integer(50)];
+
+/// Passes over the documents of a fit without privacy.
+const PASSES: u64 = 20;
+
+impl Model for Topics {
+    fn name(&self) -> &'static str {
+        "topics"
+    }
+    fn about(&self) -> &'static str {
+        "topics of documents, whose words are counted: latent Dirichlet allocation"
+    }
+    fn family(&self) -> &'static str {
+        "dirichlet"
+    }
+    fn targets(&self) -> &'static [Target] {
+        &[Target::Nothing]
+    }
+    fn settings(&self) -> &'static [Setting] {
+        &SETTINGS
+    }
+    fn new_plan(
+        &self,
+        facts: &TableShape,
+        privacy: Option<&Privacy>,
+    ) -> Result<Box<dyn Planned>, ModelError> {
+        let settings = Settings::new(self, facts)?;
+        let topics = settings.integer("topics");
+        only_words(self, facts)?;
+        let model = TopicModel::new(topics, facts.inputs(), Layout::Counts);
+        Ok(Box::new(match privacy {
+            Some(privacy) => TopicsPlan::new(&model, facts.records, privacy)?,
+            None => TopicsPlan::without_privacy(&model, facts.records, None, PASSES),
+        }))
+    }
+    fn parse_plan(&self, facts: &TableShape, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
+        only_words(self, facts)?;
+        Ok(Box::new(parse::<TopicsPlan>(self.name(), plan)?))
+    }
+    fn load(&self, saved: &Saved) -> Result<Box<dyn Posterior>, ModelError> {
+        let posterior: TopicPosterior = saved.restore(self.name())?;
+        let whole = posterior.model.topics > 0 && posterior.lambda.len() == posterior.model.width();
+        if !whole || !posterior.lambda.iter().all(|x| *x > 0.0) {
+            return Err(ModelError::NotSaved { model: self.name() });
+        }
+        Ok(Box::new(Read::new(posterior)))
+    }
+}
+
+/// Refuses columns that are not counts of words, which would be taken for documents.
+fn only_words(model: &dyn Model, facts: &TableShape) -> Result<(), ModelError> {
+    if facts.words.is_some_and(|words| words != facts.columns.len()) {
+        return Err(ModelError::Words { model: model.name() });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod registry_tests;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,33 @@
+use crate::budget::{Adjacency, Privacy, Unlimited};
+use crate::model::registry::model;
+use crate::model::{Scorer, TableShape, Target};
+use crate::wall::{NoiseSource, Records};
+
+/// Documents of one of two halves of the vocabulary, ten words each: planned, fitted, saved, loaded and scored like any model.
+#[test]
+fn topics_are_a_model_like_any_other() {
+    let document = |n: usize| (0..8).map(move |w| if (w < 4) == n.is_multiple_of(2) { 2.5 } else { 0.0 });
+    let rows: Vec<f64> = (0..3000).flat_map(document).collect();
+    let privacy = Privacy::new(2.0, 1e-6, Adjacency::ReplaceOne).unwrap();
+    let mut facts = TableShape::new(vec![1; 8], Target::Nothing, 3000);
+    facts.settings.insert("topics".into(), 2u64.into());
+    let topics = model("topics").unwrap();
+    let plan = topics.plan(&facts, Some(&privacy)).unwrap();
+    assert!(plan.price(privacy.delta()).unwrap().epsilon.upper <= 2.0);
+    let again = topics.read_plan(&facts, &plan.to_json()).unwrap();
+    let records = Records::new(rows, 8).unwrap();
+    let source = NoiseSource::from_os().unwrap();
+    let (fitted, _) = again.run(records, source, Some(&privacy), Box::new(Unlimited)).unwrap();
+    let loaded = topics.load(&fitted.save().unwrap()).unwrap();
+    let row: Vec<f64> = document(1).collect();
+    assert_eq!(loaded.predict(&row, &[]), fitted.predict(&row, &[]));
+    let mut scorer = Scorer::new(1.0);
+    (0..10).for_each(|n| scorer.add(&loaded.predict(&document(n).collect::<Vec<_>>(), &[]), 0.0));
+    // A document tells its half: between 4, which is the best, and 8, which knows nothing.
+    let perplexity = scorer.finish().unwrap().perplexity.unwrap();
+    assert!((4.0..8.0).contains(&perplexity), "{perplexity}");
+    let names: Vec<String> = (0..8).map(|w| format!("text:w{w}")).collect();
+    let highlights = loaded.highlights(&names);
+    assert_eq!(highlights.len(), 2);
+    assert!(highlights[0].text.contains("w0") || highlights[0].text.contains("w4"), "{highlights:?}");
+}

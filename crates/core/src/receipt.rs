@@ -1,0 +1,228 @@
+//! What was spent, on what, and under which assumptions.
+
+use crate::budget::{Adjacency, Guarantee, NotPrivate};
+use crate::wall::{Geometry, Rate, Sampler};
+use reticent_accounting::Event;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The account of one run. All of it is public.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Receipt {
+    /// The software that made it.
+    pub software: String,
+    /// What can be said about privacy: the cost of the whole plan with its accountant, or why there is none.
+    pub guarantee: Guarantee,
+    /// Which data sets are neighbours.
+    pub adjacency: Adjacency,
+    /// The public number of records.
+    pub records: usize,
+    /// The releases, by kind.
+    pub groups: Vec<Entry>,
+    /// How often a released value had to be moved back into its domain, counted by the engine.
+    pub projections: u64,
+    /// Where the noise came from.
+    pub noise: String,
+    /// Where it was charged.
+    pub ledger: String,
+    /// What the guarantee rests on, in plain words.
+    pub assumptions: Vec<String>,
+}
+
+impl Receipt {
+    pub(crate) fn new(
+        guarantee: Guarantee,
+        adjacency: Adjacency,
+        records: usize,
+        groups: Vec<Entry>,
+        projections: u64,
+        ledger: String,
+    ) -> Self {
+        let estimated = groups.iter().any(|entry| entry.what == crate::bounds::WHAT);
+        Self {
+            software: concat!("reticent ", env!("CARGO_PKG_VERSION")).into(),
+            guarantee,
+            adjacency,
+            records,
+            groups: groups.into_iter().map(|entry| entry.under(guarantee)).collect(),
+            projections,
+            noise: match guarantee {
+                Guarantee::None(reason) => reason.to_string(),
+                Guarantee::Private(_) => "operating system entropy".into(),
+            },
+            ledger,
+            assumptions: assumptions(guarantee, adjacency, estimated),
+        }
+    }
+
+    /// The share of the budget that each group of releases takes, 0 for draws: Gaussian releases compose by the squares of their
+    /// noise multipliers' inverses.
+    #[must_use]
+    pub fn shares(&self) -> Vec<f64> {
+        let weight = |entry: &Entry| {
+            let multiplier = entry.noise_multiplier().filter(|multiplier| *multiplier > 0.0);
+            multiplier.map_or(0.0, |multiplier| entry.planned as f64 / (multiplier * multiplier))
+        };
+        let weights: Vec<f64> = self.groups.iter().map(weight).collect();
+        let total: f64 = weights.iter().sum();
+        weights.into_iter().map(|weight| if total > 0.0 { weight / total } else { 0.0 }).collect()
+    }
+}
+
+/// Releases of the same kind.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// What was released.
+    pub what: String,
+    /// Coordinates of a sum, or candidates of a draw.
+    pub width: usize,
+    /// How each was made.
+    pub kind: Kind,
+    /// Releases planned, and paid for.
+    pub planned: u64,
+    /// Releases made.
+    pub made: u64,
+    /// What all planned releases are to the accountant; nothing if there is no guarantee.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event: Option<Event>,
+}
+
+impl Entry {
+    /// Of noisy sums, 0 without noise; draws have none.
+    #[must_use]
+    pub fn noise_multiplier(&self) -> Option<f64> {
+        match self.kind {
+            Kind::Sum { noise_multiplier, .. } => Some(noise_multiplier),
+            Kind::Draw { .. } => None,
+        }
+    }
+
+    /// What may be said of it: without a guarantee there is no epsilon anywhere, and without noise no multiplier.
+    fn under(mut self, guarantee: Guarantee) -> Self {
+        if let Guarantee::None(reason) = guarantee {
+            self.event = None;
+            match &mut self.kind {
+                Kind::Sum { noise_multiplier, .. } if reason == NotPrivate::NoNoise => {
+                    *noise_multiplier = 0.0;
+                }
+                Kind::Draw { power, .. } if reason == NotPrivate::NoNoise => *power = 1.0,
+                _ => {}
+            }
+        }
+        self
+    }
+}
+
+/// How a release was made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// A noisy sum.
+    Sum {
+        /// What contributions were clipped to.
+        geometry: Geometry,
+        /// Which records took part.
+        sampler: Sampler,
+        /// Noise over sensitivity: at least this.
+        noise_multiplier: f64,
+    },
+    /// A tempered draw.
+    Draw {
+        /// The range that scores were clipped to.
+        scores: (f64, f64),
+        /// The power that the scores were tempered with.
+        power: f64,
+    },
+}
+
+/// An assumption of receipts without private bounds. Whoever has bounds from elsewhere, such as from data that is declared to be
+/// public, must replace it.
+pub const BOUNDS_WERE_STATED: &str = "bounds were chosen without looking at the data";
+
+/// What every guarantee of this library rests on. Bounds that were `estimated` by a release are no assumption.
+fn assumptions(guarantee: Guarantee, adjacency: Adjacency, estimated: bool) -> Vec<String> {
+    if guarantee.cost().is_none() {
+        return Vec::new();
+    }
+    let count = match adjacency {
+        Adjacency::ReplaceOne => "the number of records is public",
+        Adjacency::AddRemove => {
+            "the number of records in this receipt is a public guess, not read from the data"
+        }
+    };
+    let rest = [
+        "one row is one unit of privacy: a person with several rows is protected less",
+        "clipping, plan and candidates were chosen without looking at the data",
+        "a query is a pure function of one record and of what is public",
+        "the noise and the choice of records stay secret, and nobody times single releases",
+        "the noise is as good as random to anyone who cannot break ChaCha",
+    ];
+    let bounds = (!estimated).then_some(BOUNDS_WERE_STATED);
+    std::iter::once(count).chain(bounds).chain(rest).map(String::from).collect()
+}
+
+impl fmt::Display for Receipt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.guarantee)?;
+        writeln!(f, "{} records, {} adjacency", self.records, self.adjacency)?;
+        for group in &self.groups {
+            write!(
+                f,
+                "- {}: {} of {} releases, width {}, ",
+                group.what, group.made, group.planned, group.width
+            )?;
+            match &group.kind {
+                Kind::Sum { geometry, sampler, noise_multiplier } => {
+                    writeln!(f, "{geometry}, {sampler}, noise multiplier {noise_multiplier}")?;
+                }
+                Kind::Draw { scores: (lower, upper), power } => {
+                    writeln!(f, "draws with scores in [{lower}, {upper}] to the power {power:.4}")?;
+                }
+            }
+        }
+        writeln!(f, "projections: {}", self.projections)?;
+        writeln!(f, "noise: {}; ledger: {}; {}", self.noise, self.ledger, self.software)?;
+        if !self.assumptions.is_empty() {
+            writeln!(f, "assumptions:")?;
+        }
+        self.assumptions.iter().try_for_each(|assumption| writeln!(f, "- {assumption}"))
+    }
+}
+
+impl fmt::Display for Geometry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ball { radius } => write!(f, "L2 ball of radius {radius}"),
+            Self::NonNegativeBall { radius } => write!(f, "non-negative L2 ball of radius {radius}"),
+            Self::Box { .. } => f.write_str("box"),
+            Self::L1Ball { radius } => write!(f, "L1 ball of radius {radius}"),
+            Self::Blocks { radius, blocks } => {
+                write!(f, "L2 ball of radius {radius} over {} scaled blocks", blocks.len())
+            }
+        }
+    }
+}
+
+impl fmt::Display for Sampler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full => f.write_str("all records"),
+            Self::Fixed { batch } => write!(f, "fixed batches of {batch}"),
+            Self::Poisson { rate } => write!(f, "Poisson samples of rate {}", rate.value()),
+            Self::Pass { batch } => write!(f, "shuffled passes in batches of {batch}"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Rate {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let rate = f64::deserialize(deserializer)?;
+        Self::at_most(rate).ok_or_else(|| serde::de::Error::custom("a rate is more than 0 and at most 1"))
+    }
+}
+
+impl Serialize for Rate {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.value())
+    }
+}

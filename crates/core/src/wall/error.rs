@@ -1,0 +1,63 @@
+//! Why something was refused.
+
+use crate::budget::{LedgerError, PrivacyError};
+use crate::observer::ObserverError;
+use reticent_noise::NoiseError;
+
+/// Why a plan is not possible. Nothing in it depends on a record.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[allow(missing_docs, reason = "each message says what its variant and fields are")]
+pub enum PlanError {
+    #[error("{what}: {fault}")]
+    Invalid { what: String, fault: &'static str },
+    #[error(
+        "{what}: no lattice suits a noise multiplier of {multiplier} here; \
+             hint: take one nearer to 1, fewer coordinates or a box nearer to 0"
+    )]
+    Lattice { what: String, multiplier: f64 },
+    #[error(transparent)]
+    Accounting(#[from] reticent_accounting::Error),
+    #[error(
+        "epsilon {epsilon:.3} is beyond what the noise is certified for; hint: plan fewer or noisier releases"
+    )]
+    Certificate { epsilon: f64 },
+}
+
+/// Why a release was refused. Nothing in it depends on the value of a record. [`RecordCount`](Self::RecordCount) depends on the number
+/// of records, and only where that number is public.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "each message says what its variant and fields are")]
+pub enum WallError {
+    #[error("the records are not whole rows of {width} values")]
+    Shape { width: usize },
+    #[error("there are not {planned} records, as planned")]
+    RecordCount { planned: usize },
+    #[error("the plan has no such group")]
+    UnknownGroup,
+    #[error("a width of {planned} was planned, not {given}")]
+    Width { planned: usize, given: usize },
+    #[error("only contributions that are clipped to a ball can be sparse")]
+    Sparse,
+    #[error("all {planned} planned releases of {what:?} have been made; hint: plan more of them beforehand")]
+    Exhausted { what: String, planned: u64 },
+    #[error("log weights must be none, or one finite number below 1e6 for each candidate")]
+    LogWeights,
+    #[error(
+        "the plan costs epsilon {planned} and at most {allowed} is allowed; hint: more noise or fewer steps"
+    )]
+    OverBudget { planned: f64, allowed: f64 },
+    #[error("stopped; what was reserved stays charged")]
+    Stopped,
+    #[error("all stages of the plan have been entered")]
+    NoStage,
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    #[error(transparent)]
+    Observer(#[from] ObserverError),
+    #[error(transparent)]
+    Privacy(#[from] PrivacyError),
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    #[error(transparent)]
+    Noise(#[from] NoiseError),
+}

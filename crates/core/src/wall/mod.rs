@@ -1,0 +1,362 @@
+//! The wall around the records: the only code that sees more than one of them, and the two doors in it.
+//!
+//! Read it in this order: [`Records`], [`Geometry`], `lattice.rs` (clipping in integers), [`Sampler`] (who takes part, and
+//! what that costs), [`Plan`], `sum.rs`, `draw.rs`, and [`Wall`].
+
+mod draw;
+mod error;
+mod geometry;
+mod lattice;
+mod plan;
+mod records;
+mod release;
+mod sampler;
+mod sum;
+
+pub use error::{PlanError, WallError};
+pub use geometry::{Block, Geometry};
+pub use plan::{DrawId, Plan, SumId};
+pub use records::{Pass, Records};
+pub use release::{Drawn, Draws, Released, Sums};
+pub use reticent_noise::{NoiseError, NoiseSource};
+pub use sampler::{Rate, Sampler};
+pub use sum::silence_query_panics;
+
+use crate::budget::{Guarantee, Ledger, NotPrivate, Privacy, Request, Spent, Ticket};
+use crate::observer::{Observer, Step, Unobserved};
+use crate::receipt::{Entry, Kind, Receipt};
+use plan::Group;
+use records::Stop;
+use reticent_accounting::{Adjacency, Cost};
+use reticent_noise::Provenance;
+use std::num::NonZeroU64;
+
+/// What each record contributes to a sum.
+///
+/// # Privacy
+/// This is the only code outside the wall that is shown a record, one at a time. It must be a pure function of that
+/// record and of public state: nothing kept, printed or counted. What it writes may be anything; a query that
+/// panics counts as one that wrote zeros, and its message is not printed.
+pub trait Query: Sync {
+    /// Coordinates of a contribution.
+    fn width(&self) -> usize;
+    /// Coordinates in a block, if contributions are sparse: they are 0 in all blocks but few. Only within a ball.
+    fn block(&self) -> usize {
+        self.width()
+    }
+    /// Names the blocks that a sparse contribution is about, in increasing order.
+    fn blocks(&self, _record: &[f64], blocks: &mut Vec<usize>) {
+        blocks.push(0);
+    }
+    /// Writes the contribution of a record, or only its blocks one after the other, to `out`, which holds zeros.
+    fn contribute(&self, record: &[f64], out: &mut [f64]);
+}
+
+/// The records, and what may be asked about them.
+///
+/// # Privacy
+/// Whatever the queries are, and however each depends on the releases before, everything that comes out together
+/// costs at most what was reserved. Each release is charged before a record is read. Attacked by the tests of the
+/// parts, and by `nothing_is_released_beyond_the_plan` and `the_ledger_comes_before_the_release`. It does not give its
+/// records back:
+///
+/// ```compile_fail,E0616
+/// fn look(wall: reticent_core::wall::Wall) -> reticent_core::wall::Records {
+///     wall.records
+/// }
+/// ```
+pub struct Wall {
+    records: Records,
+    source: NoiseSource,
+    plan: Plan,
+    guarantee: Guarantee,
+    ledger: Box<dyn Ledger>,
+    observer: Box<dyn Observer>,
+    ticket: Ticket,
+    started: bool,
+    /// The groups of the current stage.
+    stage: std::ops::Range<usize>,
+    scratch: sum::Scratch,
+}
+
+impl Wall {
+    /// Prices the plan, compares it with the privacy asked for and reserves it.
+    ///
+    /// # Errors
+    /// Any [`WallError`] that says why this cannot be. Nothing has been released or charged then.
+    pub fn new(
+        records: Records,
+        source: NoiseSource,
+        plan: Plan,
+        privacy: &Privacy,
+        ledger: Box<dyn Ledger>,
+    ) -> Result<Self, WallError> {
+        privacy.check(plan.records, plan.adjacency)?;
+        let cost = plan.price(privacy.delta())?;
+        let (planned, allowed) = (cost.epsilon.upper, privacy.epsilon());
+        if planned.is_nan() || planned > allowed {
+            return Err(WallError::OverBudget { planned, allowed });
+        }
+        let guarantee = match source.provenance() {
+            Provenance::OperatingSystem => Guarantee::Private(cost),
+            _ => Guarantee::None(NotPrivate::FixedSeed),
+        };
+        Self::build(records, source, plan, guarantee, ledger)
+    }
+
+    /// **Not private.** The same interface without noise, clipping and tempering, for baselines. The source only
+    /// chooses the records.
+    ///
+    /// # Errors
+    /// Any [`WallError`] that says why this cannot be.
+    pub fn without_privacy(
+        records: Records,
+        source: NoiseSource,
+        mut plan: Plan,
+        ledger: Box<dyn Ledger>,
+    ) -> Result<Self, WallError> {
+        plan.groups
+            .iter_mut()
+            .for_each(|group| group.noise_sd = group.noise_sd.iter().map(|_| 0.0).collect());
+        Self::build(records, source, plan, Guarantee::None(NotPrivate::NoNoise), ledger)
+    }
+
+    /// A wall with noise for a budget, or without any if none is given.
+    ///
+    /// # Errors
+    /// Any [`WallError`] that states why this cannot be.
+    pub fn open(
+        records: Records,
+        source: NoiseSource,
+        plan: Plan,
+        privacy: Option<&Privacy>,
+        ledger: Box<dyn Ledger>,
+    ) -> Result<Self, WallError> {
+        match privacy {
+            Some(privacy) => Self::new(records, source, plan, privacy, ledger),
+            None => Self::without_privacy(records, source, plan, ledger),
+        }
+    }
+
+    fn build(
+        records: Records,
+        source: NoiseSource,
+        plan: Plan,
+        guarantee: Guarantee,
+        mut ledger: Box<dyn Ledger>,
+    ) -> Result<Self, WallError> {
+        check_count(&plan, &records)?;
+        let releases = plan.entries().map(|entry| entry.what.clone()).collect();
+        let ticket = ledger.reserve(&Request { guarantee, event: plan.event(), releases })?;
+        let (started, scratch, observer) = (false, sum::Scratch::default(), Box::new(Unobserved));
+        let stage = 0..plan.stages.first().copied().unwrap_or(plan.groups.len());
+        Ok(Self { records, source, plan, guarantee, ledger, observer, ticket, started, stage, scratch })
+    }
+
+    /// Shows all releases to an observer, which may end the run or hand back what was released before.
+    #[must_use]
+    pub fn observed_by(mut self, observer: Box<dyn Observer>) -> Self {
+        self.observer = observer;
+        self
+    }
+
+    /// What can be said about the privacy of the whole plan.
+    #[must_use]
+    pub fn guarantee(&self) -> Guarantee {
+        self.guarantee
+    }
+
+    /// Goes to the next stage of the plan, with the same records encoded anew: ids are those of the plan of that stage, and groups
+    /// of earlier stages are closed.
+    ///
+    /// # Privacy
+    /// Each new record must be a function of one old one, in any order, and of what was released: then neighbours stay neighbours, and the
+    /// stages compose as adaptive releases about the same records, which is how the plan was priced.
+    ///
+    /// # Errors
+    /// [`WallError::NoStage`] after the last stage, [`WallError::RecordCount`] if the number of records is public and another.
+    pub fn next_stage(&mut self, records: Records) -> Result<(), WallError> {
+        if self.stage.end == self.plan.groups.len() {
+            return Err(WallError::NoStage);
+        }
+        check_count(&self.plan, &records)?;
+        let later = self.plan.stages.iter().find(|start| **start > self.stage.end);
+        self.stage = self.stage.end..later.copied().unwrap_or(self.plan.groups.len());
+        self.records = records;
+        Ok(())
+    }
+
+    /// Releases a noisy sum of the contributions of a sample of records.
+    ///
+    /// # Errors
+    /// [`WallError`] without a release. The budget of a step is gone if its noise failed.
+    pub fn sum(&mut self, id: SumId, query: &impl Query) -> Result<Released, WallError> {
+        let group = self.charge(id.0, query, true)?;
+        let open = self.guarantee == Guarantee::None(NotPrivate::NoNoise);
+        let Group { entry, lattice, noise_sd, sample, .. } = &mut self.plan.groups[group];
+        let Kind::Sum { geometry, sampler, .. } = &entry.kind else {
+            return Err(WallError::UnknownGroup);
+        };
+        let expected_batch = sampler.expected(entry.made - 1, self.plan.records);
+        let (mut values, noise_sd) = (vec![0.0; entry.width], noise_sd.clone());
+        let step = step(entry);
+        if let Some(replayed) = self.observer.replay(step)? {
+            values = replayed;
+        } else {
+            let batch = sampler.choose(entry.made - 1, self.records.rows, &mut self.source, sample)?;
+            let mut stop = || self.observer.should_stop();
+            if open {
+                sum::plain((&mut self.records, batch, &mut stop), query, &mut values)?;
+            } else {
+                let mut sums = vec![0; entry.width];
+                let from = (&mut self.records, batch, &mut stop as Stop<'_>);
+                sum::exact(from, query, lattice, (&mut self.scratch, &mut sums))?;
+                if let Geometry::L1Ball { .. } = geometry {
+                    let scale =
+                        NonZeroU64::MIN.saturating_add(lattice.resolution.units_per_sigma() as u64 - 1);
+                    let mut noise = self.source.laplace(scale, NonZeroU64::MIN)?;
+                    for (value, sum) in values.iter_mut().zip(sums) {
+                        *value = sum.wrapping_add(noise.draw()) as f64 * lattice.step;
+                    }
+                } else {
+                    self.source.gaussian(lattice.resolution)?.release(&sums, lattice.step, &mut values)?;
+                }
+                values.iter_mut().zip(&lattice.scales).for_each(|(value, scale)| *value *= scale);
+            }
+            self.observer.on_release(step, &values)?;
+        }
+        Ok(Released { values, noise_sd, expected_batch, step: entry.made, guarantee: self.guarantee })
+    }
+
+    /// Draws a candidate with probability proportional to $e^{b_c + \lambda \sum_n s_{nc}}$, for public log weights $b$
+    /// (none: all 0) and the scores $s_n$ that `query` contributes, clipped to the planned range.
+    ///
+    /// # Privacy
+    /// Scores are integers between two that are $m = 2^{20}$ units apart. Exchanging a record changes each candidate's
+    /// log weight by $-\lambda m$ to $\lambda m$, so log ratios lie in a range of $2\lambda m$; adding one, by amounts
+    /// $\lambda m$ apart. That range is the epsilon charged, and $\lambda$ is rounded down to meet it and kept at most 1.
+    ///
+    /// # Citation
+    /// Dong, Durfee, Rogers, "Optimal differential privacy composition for exponential mechanisms", ICML 2020.
+    ///
+    /// # Errors
+    /// [`WallError`] without a release.
+    pub fn draw(&mut self, id: DrawId, query: &impl Query, log_weights: &[f64]) -> Result<Drawn, WallError> {
+        let one_each = log_weights.is_empty() || log_weights.len() == query.width();
+        if !(one_each && log_weights.iter().all(|w| w.abs() < 1e6)) {
+            return Err(WallError::LogWeights);
+        }
+        let group = self.charge(id.0, query, false)?;
+        let open = self.guarantee == Guarantee::None(NotPrivate::NoNoise);
+        let Group { entry, lattice, weight, .. } = &self.plan.groups[group];
+        let Kind::Draw { power, .. } = entry.kind else {
+            return Err(WallError::UnknownGroup);
+        };
+        let power = if open { 1.0 } else { power };
+        let step = step(entry);
+        if let Some(&[index]) = self.observer.replay(step)?.as_deref() {
+            return Ok(Drawn { index: index as usize, power, step: entry.made, guarantee: self.guarantee });
+        }
+        let log_unit = plan::LOG_UNIT as f64;
+        let mut stop = || self.observer.should_stop();
+        let from = (&mut self.records, None, &mut stop as Stop<'_>);
+        let mut weights: Vec<i128> = if open {
+            let mut sums = vec![0.0; entry.width];
+            sum::plain(from, query, &mut sums)?;
+            sums.iter().map(|sum| (sum * log_unit) as i128).collect()
+        } else {
+            let mut sums = vec![0; entry.width];
+            sum::exact(from, query, lattice, (&mut self.scratch, &mut sums))?;
+            sums.iter().map(|&sum| i128::from(sum) * i128::from(*weight)).collect()
+        };
+        for (weight, base) in weights.iter_mut().zip(log_weights) {
+            *weight = weight.saturating_add((base * log_unit) as i128);
+        }
+        let index = draw::index(&mut self.source.coins()?, &weights);
+        self.observer.on_release(step, &[index as f64])?;
+        Ok(Drawn { index, power, step: entry.made, guarantee: self.guarantee })
+    }
+
+    /// Counts a release of a group of the current stage, or refuses it. The place of the group in the plan.
+    fn charge(&mut self, id: usize, query: &impl Query, sum: bool) -> Result<usize, WallError> {
+        let group = self.stage.clone().nth(id).ok_or(WallError::UnknownGroup)?;
+        let Group { entry, lattice, .. } = &mut self.plan.groups[group];
+        if sum != matches!(entry.kind, Kind::Sum { .. }) {
+            return Err(WallError::UnknownGroup);
+        }
+        let width = query.width();
+        if entry.width != width {
+            return Err(WallError::Width { planned: entry.width, given: width });
+        }
+        if query.block() < width && !lattice.is_ball() {
+            return Err(WallError::Sparse);
+        }
+        if entry.made >= entry.planned {
+            return Err(WallError::Exhausted { what: entry.what.clone(), planned: entry.planned });
+        }
+        if self.observer.should_stop() {
+            return Err(WallError::Stopped);
+        }
+        if !self.started {
+            self.ledger.start(&self.ticket)?;
+            self.started = true;
+        }
+        entry.made += 1;
+        Ok(group)
+    }
+
+    /// Writes the receipt and settles with the ledger at once. `projections` counts how often an engine moved released values
+    /// back into their domain.
+    ///
+    /// # Errors
+    /// [`WallError::Ledger`]; what was reserved then stays spent.
+    pub fn finish(self, projections: u64) -> Result<Receipt, WallError> {
+        self.close(projections).settle()
+    }
+
+    /// Writes the receipt, to be completed and settled once its model is safe.
+    #[must_use]
+    pub fn close(self, projections: u64) -> Closed {
+        let Plan { records, adjacency, groups, .. } = self.plan;
+        let groups = groups.into_iter().map(|group| group.entry).collect();
+        let receipt =
+            Receipt::new(self.guarantee, adjacency, records, groups, projections, self.ledger.name());
+        let cost = self.guarantee.cost().filter(|_| self.started);
+        Closed { receipt, cost, ledger: self.ledger, ticket: self.ticket }
+    }
+}
+
+/// A run that releases nothing more, and is not settled yet. If it is dropped, what was reserved stays spent.
+#[must_use]
+pub struct Closed {
+    /// The receipt that the ledger will keep.
+    pub receipt: Receipt,
+    cost: Option<Cost>,
+    ledger: Box<dyn Ledger>,
+    ticket: Ticket,
+}
+
+impl Closed {
+    /// Settles with the ledger.
+    ///
+    /// # Errors
+    /// [`WallError::Ledger`]; what was reserved then stays spent.
+    pub fn settle(mut self) -> Result<Receipt, WallError> {
+        self.ledger.settle(self.ticket, Spent { cost: self.cost, receipt: &self.receipt })?;
+        Ok(self.receipt)
+    }
+}
+
+/// Whether there are as many records as planned, where their number is public.
+fn check_count(plan: &Plan, records: &Records) -> Result<(), WallError> {
+    if plan.adjacency == Adjacency::ReplaceOne && records.rows != plan.records {
+        return Err(WallError::RecordCount { planned: plan.records });
+    }
+    Ok(())
+}
+
+/// The newest release of a group, as an observer is shown it.
+fn step(entry: &Entry) -> Step<'_> {
+    let width = if matches!(entry.kind, Kind::Sum { .. }) { entry.width } else { 1 };
+    Step { what: &entry.what, step: entry.made, planned: entry.planned, width }
+}

@@ -1,0 +1,186 @@
+//! What a run will release, fixed before it sees a record.
+
+use super::error::PlanError;
+use super::geometry::{Distance, Geometry};
+use super::lattice::Lattice;
+use super::release::{Draws, Sums};
+use super::sampler::Sampler;
+use crate::receipt::{Entry, Kind};
+use reticent_accounting::{Adjacency, Cost, Event, Mechanism, Method, Sampling, account};
+use reticent_noise::{Resolution, TV_PER_DRAW};
+use std::sync::Arc;
+
+/// Lattice units between the lower and the upper bound of a score.
+const SCORE_UNITS: u32 = 1 << 20;
+/// Tempered scores are integers over this.
+const WEIGHT_UNIT: u64 = 1 << 32;
+/// Log weights of candidates are integers over this.
+pub(super) const LOG_UNIT: u64 = SCORE_UNITS as u64 * WEIGHT_UNIT;
+
+/// Names a group of sums of a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SumId(pub(super) usize);
+
+/// Names a group of draws of a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DrawId(pub(super) usize);
+
+/// Releases of one kind.
+pub(super) struct Group {
+    /// What the receipt says about it, which is what the wall goes by.
+    pub(super) entry: Entry,
+    pub(super) lattice: Lattice,
+    /// Of each coordinate of a sum.
+    pub(super) noise_sd: Arc<[f64]>,
+    /// The state of the sampler of sums.
+    pub(super) sample: Vec<usize>,
+    /// What a unit of a score adds to a log weight, in [`LOG_UNIT`]s.
+    pub(super) weight: u64,
+}
+
+/// What a run will release, priced as a whole.
+///
+/// # Privacy
+/// Releases may depend on the ones before, in any order within the plan: the cost is that of their adaptive
+/// composition. The number of records is a public number: the true one under replace-one adjacency, where it is
+/// checked, and any public guess under add/remove.
+pub struct Plan {
+    pub(super) records: usize,
+    pub(super) adjacency: Adjacency,
+    pub(super) groups: Vec<Group>,
+    /// Where each stage after the first begins among the groups.
+    pub(super) stages: Vec<usize>,
+}
+
+impl Plan {
+    /// A plan for this many records, without releases yet.
+    #[must_use]
+    pub fn new(records: usize, adjacency: Adjacency) -> Self {
+        Self { records, adjacency, groups: Vec::new(), stages: Vec::new() }
+    }
+
+    /// Adds sums to the plan.
+    ///
+    /// # Errors
+    /// [`PlanError::Invalid`] and [`PlanError::Lattice`].
+    pub fn sums(&mut self, spec: Sums) -> Result<SumId, PlanError> {
+        let Sums { what, width, geometry, sampler, noise_multiplier, steps } = spec;
+        let fault = if !(1..=1 << 26).contains(&width) || steps == 0 {
+            Some("the width must be from 1 to 2^26, and the number of steps at least 1")
+        } else if !sampler.fits(self.records) {
+            Some("a batch must have at least 1 record and at most all of them")
+        } else if !(1e-6..=1e9).contains(&noise_multiplier) {
+            Some("the noise multiplier must be between 1e-6 and 1e9")
+        } else {
+            geometry.fault(width)
+        };
+        if let Some(fault) = fault {
+            return Err(PlanError::Invalid { what, fault });
+        }
+        let distance = match (self.adjacency, sampler) {
+            (Adjacency::AddRemove, _) => Distance::Reach,
+            (Adjacency::ReplaceOne, Sampler::Poisson { .. }) => Distance::TwiceReach,
+            (Adjacency::ReplaceOne, _) => Distance::Diameter,
+        };
+        // The rounding of B contributions over T steps must stay far below the noise of all.
+        let rounding = sampler.expected(0, self.records) * (steps as f64).sqrt();
+        let mut order = [Resolution::Bits23, Resolution::Bits40];
+        order.rotate_left(usize::from(rounding > 1e5));
+        let lattice = order.into_iter().find_map(|resolution| {
+            Lattice::new(&geometry, width, distance, noise_multiplier, resolution)
+                .filter(|lattice| lattice.holds(self.records))
+        });
+        let none = || PlanError::Lattice { what: what.clone(), multiplier: noise_multiplier };
+        let lattice = lattice.ok_or_else(none)?;
+        let (mechanism, spread) = match geometry {
+            Geometry::L1Ball { .. } => (Mechanism::Laplace { noise_multiplier }, 2f64.sqrt()),
+            _ => (Mechanism::Gaussian { noise_multiplier }, 1.0),
+        };
+        let sd = spread * lattice.resolution.units_per_sigma() as f64 * lattice.step;
+        let noise_sd = (0..width).map(|k| sd * lattice.scales.get(k).unwrap_or(&1.0)).collect();
+        let event = sampler.event(mechanism, steps, self.records);
+        let kind = Kind::Sum { geometry, sampler, noise_multiplier };
+        let entry = Entry { what, width, kind, planned: steps, made: 0, event: Some(event) };
+        self.groups.push(Group { entry, lattice, noise_sd, sample: Vec::new(), weight: 0 });
+        Ok(SumId(self.groups.len() - 1))
+    }
+
+    /// Adds draws to the plan.
+    ///
+    /// # Errors
+    /// [`PlanError::Invalid`].
+    pub fn draws(&mut self, spec: Draws) -> Result<DrawId, PlanError> {
+        let Draws { what, candidates, lower, upper, epsilon, draws } = spec;
+        let (range, sane) = (upper - lower, 1e-6..=100.0);
+        let lattice = Lattice::interval(candidates, lower, upper, SCORE_UNITS);
+        let valid = candidates > 0 && draws > 0 && sane.contains(&range) && sane.contains(&epsilon);
+        if !(valid && lower.abs() <= 1e6 * range && lattice.holds(self.records.max(1 << 36))) {
+            let fault = "draws need candidates, an epsilon of 1e-6 to 100, and scores with a range of 1e-6 to 100 \
+                         that is not far from 0";
+            return Err(PlanError::Invalid { what, fault });
+        }
+        // Rounded down, and never sharper than the posterior itself. Two records differ between neighbours, or one.
+        let factor = self.adjacency.sensitivity_factor(2.0);
+        let weight = ((epsilon / factor).min(range) * WEIGHT_UNIT as f64) as u64;
+        let tempered = weight as f64 / WEIGHT_UNIT as f64;
+        let mechanism = Mechanism::BoundedRange { epsilon: factor * tempered };
+        let event = Event::release(mechanism, Sampling::None).repeat(draws);
+        let kind = Kind::Draw { scores: (lower, upper), power: tempered / range };
+        let entry = Entry { what, width: candidates, kind, planned: draws, made: 0, event: Some(event) };
+        self.groups.push(Group { entry, lattice, noise_sd: Arc::default(), sample: Vec::new(), weight });
+        Ok(DrawId(self.groups.len() - 1))
+    }
+
+    /// This plan, and then the other about the same records, priced as one: its releases are made after
+    /// [`Wall::next_stage`](super::Wall::next_stage). A run may estimate bounds first, and then fit with records that are encoded by them.
+    ///
+    /// # Errors
+    /// [`PlanError::Invalid`] if the plans are not about the same records.
+    pub fn then(mut self, next: Self) -> Result<Self, PlanError> {
+        if (self.records, self.adjacency) != (next.records, next.adjacency) {
+            let fault = "the stages of a plan must have the same number of records and adjacency";
+            return Err(PlanError::Invalid { what: "stages".into(), fault });
+        }
+        let before = self.groups.len();
+        self.stages.push(before);
+        self.stages.extend(next.stages.into_iter().map(|stage| before + stage));
+        self.groups.extend(next.groups);
+        Ok(self)
+    }
+
+    /// The planned releases, by kind.
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.groups.iter().map(|group| &group.entry)
+    }
+
+    /// All that will happen.
+    #[must_use]
+    pub fn event(&self) -> Event {
+        Event::Compose(self.entries().filter_map(|entry| entry.event.clone()).collect())
+    }
+
+    /// What the whole plan costs, would its noise be secret.
+    ///
+    /// # Privacy
+    /// By coupling, $n$ Gaussian draws add $(1 + e^\varepsilon) n \tau$ to delta, with the $\tau$ of [`TV_PER_DRAW`]. A
+    /// ten-thousandth of delta is kept for them, or as much as half of it if need be (at an epsilon of 30 and more).
+    ///
+    /// # Errors
+    /// [`PlanError`] if no accountant has a bound for it.
+    pub fn price(&self, delta: f64) -> Result<Cost, PlanError> {
+        let gaussian = self.entries().filter(|entry| match &entry.kind {
+            Kind::Sum { geometry, .. } => !matches!(geometry, Geometry::L1Ball { .. }),
+            Kind::Draw { .. } => false,
+        });
+        let draws: f64 = gaussian.map(|entry| entry.width as f64 * entry.planned as f64).sum();
+        let mut epsilon = 0.0;
+        for share in [1e-4, 0.1, 0.5] {
+            let cost = account(&self.event(), self.adjacency, delta * (1.0 - share), Method::Auto)?;
+            epsilon = cost.epsilon.upper;
+            if draws == 0.0 || (1.0 + epsilon.exp()) * draws * TV_PER_DRAW <= share * delta {
+                return Ok(Cost { delta, ..cost });
+            }
+        }
+        Err(PlanError::Certificate { epsilon })
+    }
+}

@@ -1,0 +1,161 @@
+//! Exact sums of contributions, in parallel.
+
+use super::lattice::Lattice;
+use super::records::{Records, Stop};
+use super::sampler::Batch;
+use super::{Query, WallError};
+use crate::threads;
+use rayon::prelude::*;
+use std::cell::Cell;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Once;
+
+/// Below this many coordinates in a batch, threads cost more than they bring.
+const PARALLEL: usize = 1 << 15;
+/// Sums that are not exact have this many parts, whatever the number of threads: real numbers depend on the order in which they are added.
+const PLAIN_PARTS: usize = 16;
+
+/// What is summed: records, those of them that take part, and whether the pass should end early.
+pub(super) type From<'a> = (&'a mut Records, Batch<'a>, Stop<'a>);
+
+/// What one thread needs.
+#[derive(Default)]
+pub(super) struct Scratch {
+    blocks: Vec<usize>,
+    real: Vec<f64>,
+    units: Vec<i64>,
+}
+
+impl Scratch {
+    /// One contribution: its values in the blocks of this size that it is about. Nothing of another record is left. An absent record, a query that
+    /// panics and one that names a block twice or one that there is not contribute nothing.
+    fn contribute(&mut self, record: &[f64], query: &impl Query, size: usize, width: usize) {
+        let Self { blocks, real, .. } = self;
+        blocks.clear();
+        real.clear();
+        if !record.iter().fold(true, |so_far, x| so_far & x.is_finite()) {
+            // The lattice puts it where a contribution that is not finite goes.
+            return real.resize(if size < width { 0 } else { width }, f64::NAN);
+        }
+        SILENT.set(true);
+        let said = panic::catch_unwind(AssertUnwindSafe(|| {
+            query.blocks(record, blocks);
+            let known = blocks.iter().all(|block| *block < width / size);
+            if !(known && blocks.is_sorted_by(|a, b| a < b)) {
+                blocks.clear();
+            }
+            real.resize(blocks.len() * size, 0.0);
+            query.contribute(record, real);
+        }));
+        SILENT.set(false);
+        if said.is_err() {
+            real.fill(f64::NAN);
+        }
+    }
+
+    /// Adds one. Where it has no block it is 0, and so it is on the lattice, where the norm is checked.
+    fn add(&mut self, record: &[f64], query: &impl Query, size: usize, lattice: &Lattice, sum: &mut [i64]) {
+        self.contribute(record, query, size, sum.len());
+        let Self { blocks, real, units } = self;
+        let sparse = size < sum.len();
+        units.clear();
+        units.resize(if sparse { real.len() } else { 0 }, 0);
+        let to = if sparse { &mut *units } else { &mut *sum };
+        reticent_noise::with_wide_vectors(
+            #[inline(always)]
+            || lattice.add(real, to),
+        );
+        scatter(blocks, size, units, sum, i64::wrapping_add);
+    }
+}
+
+#[cfg(not(panic = "unwind"))]
+compile_error!("a query that panics on a record must not end the process: build with panic = \"unwind\"");
+
+thread_local! {
+    static SILENT: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Keeps the messages of queries that panic from being printed, by a panic hook of the process. They may reveal the record, so every program that
+/// runs queries which are not known to be total must call it; a library must not change the hooks of its process, so the wall does not.
+pub fn silence_query_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let hook = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if !SILENT.get() {
+                hook(info);
+            }
+        }));
+    });
+}
+
+/// Adds the values of blocks of this size to their places.
+fn scatter<T: Copy>(blocks: &[usize], size: usize, values: &[T], sums: &mut [T], add: impl Fn(T, T) -> T) {
+    for (block, values) in blocks.iter().zip(values.chunks(size)) {
+        let sums = sums[block * size..].iter_mut().zip(values);
+        reticent_noise::with_wide_vectors(
+            #[inline(always)]
+            || sums.for_each(|(sum, value)| *sum = add(*sum, *value)),
+        );
+    }
+}
+
+/// Calls `add` for each row of a batch, with a sum that holds zeros: the one to fill, or those of this many parts, which `plus` then joins in order.
+fn in_parts<T: Copy + Default + Send>(
+    (records, batch, stop): From<'_>,
+    (parts, scratch, sum): (usize, &mut Scratch, &mut [T]),
+    add: impl Fn(&mut Scratch, &[f64], &mut [T]) + Sync,
+    plus: impl Fn(T, T) -> T,
+) -> Result<(), WallError> {
+    let (wide, width) = (records.width, sum.len());
+    records.blocks(batch, stop, |values, batch| {
+        let rows = batch.map_or(values.len() / wide, <[usize]>::len);
+        let row = |i: usize| &values[wide * batch.map_or(i, |rows| rows[i])..][..wide];
+        if rows * width < PARALLEL || parts == 1 {
+            return (0..rows).for_each(|i| add(scratch, row(i), sum));
+        }
+        let one = |part: usize| {
+            let (mut scratch, mut sum) = (Scratch::default(), vec![T::default(); width]);
+            (part * rows / parts..(part + 1) * rows / parts)
+                .for_each(|i| add(&mut scratch, row(i), &mut sum));
+            sum
+        };
+        for part in threads::install(|| (0..parts).into_par_iter().map(one).collect::<Vec<_>>()) {
+            sum.iter_mut().zip(part).for_each(|(sum, x)| *sum = plus(*sum, x));
+        }
+    })
+}
+
+/// Puts the sum of the contributions of a batch in lattice units into `sum`, which holds zeros.
+///
+/// Sums of integers do not depend on their order, so neither does the result on the number of threads, nor on how many
+/// rows are read at a time. Attacked by `sums_do_not_depend_on_threads` and `sums_do_not_depend_on_blocks`.
+pub(super) fn exact(
+    from: From<'_>,
+    query: &impl Query,
+    lattice: &Lattice,
+    (scratch, sum): (&mut Scratch, &mut [i64]),
+) -> Result<(), WallError> {
+    let size = if lattice.is_ball() { query.block().clamp(1, sum.len()) } else { sum.len() };
+    let parts = match threads::number() {
+        1 => 1,
+        threads => 4 * threads,
+    };
+    let add = |one: &mut Scratch, row: &[f64], sum: &mut [i64]| one.add(row, query, size, lattice, sum);
+    in_parts(from, (parts, scratch, sum), add, i64::wrapping_add)
+}
+
+/// Puts the sum of the contributions of a batch into `sum`, which holds zeros. Not private.
+pub(super) fn plain(from: From<'_>, query: &impl Query, sum: &mut [f64]) -> Result<(), WallError> {
+    let size = query.block().clamp(1, sum.len());
+    let add = |scratch: &mut Scratch, row: &[f64], sum: &mut [f64]| {
+        scratch.contribute(row, query, size, sum.len());
+        scatter(&scratch.blocks, size, &scratch.real, sum, |sum, x| sum + x);
+    };
+    in_parts(from, (PLAIN_PARTS, &mut Scratch::default(), sum), add, |sum, x| sum + x)
+}
+
+#[cfg(test)]
+#[path = "sum_tests.rs"]
+mod tests;

@@ -1,0 +1,250 @@
+use super::super::geometry::{Block, Distance, Geometry};
+use super::*;
+use reticent_noise::Resolution;
+
+struct Copy(usize);
+
+impl Query for Copy {
+    fn width(&self) -> usize {
+        self.0
+    }
+    fn contribute(&self, record: &[f64], out: &mut [f64]) {
+        out.copy_from_slice(record);
+        if record[0] > 1e6 {
+            out[1] = f64::NAN;
+        }
+    }
+}
+
+const WIDTH: usize = 3;
+const ROWS: usize = 40;
+
+fn sum(values: &[f64], lattice: &Lattice) -> Vec<i64> {
+    let mut records = Records::new(values.to_vec(), WIDTH).unwrap();
+    let mut sum = vec![0; WIDTH];
+    exact((&mut records, None, &mut || false), &Copy(WIDTH), lattice, (&mut Scratch::default(), &mut sum))
+        .unwrap();
+    sum
+}
+
+/// Whole data sets that differ in one record, through the code that a release runs: the hill climb moves all records,
+/// and may make any of them huge, so that it would find a record that changes what another contributes.
+#[test]
+fn neighbouring_data_sets_never_differ_by_more_than_the_sensitivity() {
+    let blocks = vec![Block { width: 1, scale: 0.5 }, Block { width: 2, scale: 3.0 }];
+    let geometries = [
+        Geometry::Ball { radius: 2.0 },
+        Geometry::NonNegativeBall { radius: 2.0 },
+        Geometry::Box { lower: vec![-1.0, 0.0, 0.5], upper: vec![1.0, 2.0, 1.5] },
+        Geometry::Blocks { radius: 1.0, blocks },
+    ];
+    let mut state = 5u64;
+    let mut dice = move || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+    };
+    for geometry in geometries {
+        for kind in [Distance::Reach, Distance::Diameter] {
+            let lattice = Lattice::new(&geometry, WIDTH, kind, 2.0, Resolution::Bits23).unwrap();
+            let allowed = lattice.resolution.units_per_sigma() as f64 / 2.0;
+            let distance = |data: &[f64], other: &[f64]| {
+                let mut neighbour = data.to_vec();
+                if kind == Distance::Reach {
+                    neighbour.truncate(WIDTH * (ROWS - 1));
+                } else {
+                    neighbour[WIDTH * (ROWS - 1)..].copy_from_slice(other);
+                }
+                let (a, b) = (sum(data, &lattice), sum(&neighbour, &lattice));
+                a.iter().zip(&b).map(|(a, b)| ((a - b) as f64).powi(2)).sum::<f64>().sqrt()
+            };
+            let mut data: Vec<f64> = (0..WIDTH * ROWS).map(|_| 3.0 * dice()).collect();
+            let mut other: Vec<f64> = (0..WIDTH).map(|_| 3.0 * dice()).collect();
+            let mut best = 0.0;
+            for round in 0..3_000 {
+                let (mut data_next, mut other_next) = (data.clone(), other.clone());
+                let place = WIDTH * ROWS
+                    - 1
+                    - (dice().abs() * (WIDTH * if round % 4 == 0 { ROWS } else { 1 }) as f64) as usize;
+                data_next[place] =
+                    if round % 50 == 0 { 1e12 * dice() } else { data_next[place] + 10.0 * dice() };
+                other_next[(dice().abs() * WIDTH as f64) as usize] += 10.0 * dice();
+                let found = distance(&data_next, &other_next);
+                assert!(found <= allowed, "{geometry:?} {kind:?}: {}", found / allowed);
+                if found >= best {
+                    (data, other, best) = (data_next, other_next, found);
+                }
+            }
+            assert!(
+                best >= 0.98 * allowed,
+                "{geometry:?} {kind:?}: the search found only {}",
+                best / allowed
+            );
+        }
+    }
+}
+
+/// Rows are documents: each number is a block, its words are those that are not 0, and each counts in two coordinates. `mischief` is what
+/// is done to the list of blocks.
+struct Blocks<F>(F);
+
+const BLOCKS: usize = 5;
+
+impl<F: Fn(&mut Vec<usize>) + Sync> Query for Blocks<F> {
+    fn width(&self) -> usize {
+        2 * BLOCKS
+    }
+    fn block(&self) -> usize {
+        2
+    }
+    fn blocks(&self, record: &[f64], blocks: &mut Vec<usize>) {
+        blocks.extend((0..BLOCKS).filter(|&block| record[block] != 0.0));
+        (self.0)(blocks);
+    }
+    fn contribute(&self, record: &[f64], out: &mut [f64]) {
+        let words = record.iter().filter(|&&x| x != 0.0);
+        for (pair, &x) in out.chunks_exact_mut(2).zip(words) {
+            pair.copy_from_slice(&[x, 3.0 - x]);
+        }
+    }
+}
+
+/// The same contributions, written in full.
+struct Whole;
+
+impl Query for Whole {
+    fn width(&self) -> usize {
+        2 * BLOCKS
+    }
+    fn contribute(&self, record: &[f64], out: &mut [f64]) {
+        for (pair, &x) in out.chunks_exact_mut(2).zip(record) {
+            if x != 0.0 {
+                pair.copy_from_slice(&[x, 3.0 - x]);
+            }
+        }
+    }
+}
+
+fn of(records: &mut Records, query: &impl Query, lattice: &Lattice) -> Vec<i64> {
+    let mut sum = vec![0; query.width()];
+    exact((records, None, &mut || false), query, lattice, (&mut Scratch::default(), &mut sum)).unwrap();
+    sum
+}
+
+/// Long contributions are shortened to just within the ball, by a hair less where fewer coordinates are rounded: so a record may differ
+/// by some units, and no more than its rounding.
+#[test]
+fn sparse_sums_are_those_of_whole_contributions() {
+    let values: Vec<f64> =
+        (0..BLOCKS * ROWS).map(|k| if k % 3 == 0 { 0.0 } else { 1.5 + (k as f64).sin() }).collect();
+    let mut records = Records::new(values, BLOCKS).unwrap();
+    for (radius, rounding) in [(100.0, 0), (1.0, 4)] {
+        for geometry in [Geometry::Ball { radius }, Geometry::NonNegativeBall { radius }] {
+            let lattice =
+                Lattice::new(&geometry, 2 * BLOCKS, Distance::Diameter, 2.0, Resolution::Bits23).unwrap();
+            let (sparse, whole) = (
+                of(&mut records, &Blocks(|_: &mut Vec<usize>| ()), &lattice),
+                of(&mut records, &Whole, &lattice),
+            );
+            assert!(whole.iter().all(|sum| *sum > 1000));
+            let gap = sparse.iter().zip(&whole).map(|(a, b)| (a - b).unsigned_abs()).max().unwrap();
+            assert!(gap <= rounding * ROWS as u64, "{geometry:?}: {gap}");
+        }
+    }
+}
+
+/// A block that is named twice would count twice, beyond the radius: such a list is taken for an empty one, as are others that make no
+/// sense.
+#[test]
+fn blocks_that_are_named_twice_or_do_not_exist_say_nothing() {
+    let mut records = Records::new(vec![2.0, 0.0, 1.0, 0.0, 0.5], BLOCKS).unwrap();
+    let geometry = Geometry::Ball { radius: 1.0 };
+    let lattice = Lattice::new(&geometry, 2 * BLOCKS, Distance::Diameter, 2.0, Resolution::Bits23).unwrap();
+    assert!(of(&mut records, &Blocks(|_: &mut Vec<usize>| ()), &lattice).iter().any(|sum| *sum != 0));
+    let mischief: [fn(&mut Vec<usize>); 5] = [
+        |blocks| blocks[1] = 0,
+        |blocks| blocks.reverse(),
+        |blocks| blocks[2] = BLOCKS,
+        |blocks| blocks[2] = usize::MAX,
+        |_| panic!("a query that fails"),
+    ];
+    silence_query_panics();
+    for list in mischief {
+        assert!(of(&mut records, &Blocks(list), &lattice).iter().all(|sum| *sum == 0));
+    }
+    // Fewer values than blocks, or none: the rest is 0.
+    assert!(of(&mut records, &Blocks(Vec::clear), &lattice).iter().all(|sum| *sum == 0));
+}
+
+/// The greatest distance between documents is that of the non-negative ball, reached by documents without a common word.
+#[test]
+fn sparse_neighbours_never_differ_by_more_than_the_sensitivity() {
+    let geometry = Geometry::NonNegativeBall { radius: 1.0 };
+    let lattice = Lattice::new(&geometry, 2 * BLOCKS, Distance::Diameter, 2.0, Resolution::Bits23).unwrap();
+    let allowed = lattice.resolution.units_per_sigma() as f64 / 2.0;
+    let one = |k: usize| {
+        of(&mut Records::new(document(k), BLOCKS).unwrap(), &Blocks(|_: &mut Vec<usize>| ()), &lattice)
+    };
+    fn document(k: usize) -> Vec<f64> {
+        (0..BLOCKS).map(|block| [0.0, 0.1, 2.9, 40.0][k / 4usize.pow(block as u32) % 4]).collect()
+    }
+    let all: Vec<Vec<i64>> = (0..4usize.pow(BLOCKS as u32)).step_by(3).map(one).collect();
+    let mut farthest = 0f64;
+    for a in &all {
+        for b in &all {
+            let distance = a.iter().zip(b).map(|(a, b)| ((a - b) as f64).powi(2)).sum::<f64>().sqrt();
+            assert!(distance <= allowed, "{}", distance / allowed);
+            farthest = farthest.max(distance);
+        }
+    }
+    assert!(farthest > 0.99 * allowed, "{}", farthest / allowed);
+}
+
+/// A row with a value that is not finite adds nothing to a sum, whichever value it is and whatever the query would make of it; to a box it adds
+/// the point nearest to 0.
+#[test]
+fn absent_records_contribute_nothing() {
+    /// Writes numbers for any record, were it ever shown an absent one.
+    struct Bold;
+    impl Query for Bold {
+        fn width(&self) -> usize {
+            WIDTH
+        }
+        fn contribute(&self, record: &[f64], out: &mut [f64]) {
+            out.iter_mut().zip(record).for_each(|(out, x)| *out = if x.is_finite() { *x } else { 1.0 });
+        }
+    }
+    let present: Vec<f64> = (0..WIDTH * ROWS).map(|k| (k as f64).sin()).collect();
+    for geometry in [
+        Geometry::Ball { radius: 2.0 },
+        Geometry::NonNegativeBall { radius: 2.0 },
+        Geometry::L1Ball { radius: 2.0 },
+        Geometry::Box { lower: vec![-1.0; WIDTH], upper: vec![1.0; WIDTH] },
+    ] {
+        let lattice = Lattice::new(&geometry, WIDTH, Distance::Diameter, 2.0, Resolution::Bits23).unwrap();
+        let alone = of(&mut Records::new(present.clone(), WIDTH).unwrap(), &Bold, &lattice);
+        for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            for place in 0..WIDTH {
+                let mut all = present.clone();
+                let mut row = vec![0.5; WIDTH];
+                row[place] = value;
+                all.splice(WIDTH * 7..WIDTH * 7, row);
+                let mut records = Records::new(all, WIDTH).unwrap();
+                assert_eq!(of(&mut records, &Bold, &lattice), alone, "{geometry:?} {value} {place}");
+                let (mut open, mut open_alone) = (vec![0.0; WIDTH], vec![0.0; WIDTH]);
+                plain((&mut records, None, &mut || false), &Bold, &mut open).unwrap();
+                let mut alone = Records::new(present.clone(), WIDTH).unwrap();
+                plain((&mut alone, None, &mut || false), &Bold, &mut open_alone).unwrap();
+                assert_eq!(open, open_alone);
+            }
+        }
+    }
+    // The point of a box nearest to 0, and sparse contributions.
+    let geometry = Geometry::Box { lower: vec![0.5; WIDTH], upper: vec![1.0; WIDTH] };
+    let lattice = Lattice::new(&geometry, WIDTH, Distance::Diameter, 2.0, Resolution::Bits23).unwrap();
+    let of_row = |row: f64| of(&mut Records::new(vec![row; WIDTH], WIDTH).unwrap(), &Bold, &lattice);
+    assert_eq!(of_row(f64::NAN), of_row(0.5));
+    let geometry = Geometry::Ball { radius: 1.0 };
+    let lattice = Lattice::new(&geometry, 2 * BLOCKS, Distance::Diameter, 2.0, Resolution::Bits23).unwrap();
+    let mut absent = Records::new(vec![f64::NAN, 1.0, 1.0, 1.0, 1.0], BLOCKS).unwrap();
+    assert!(of(&mut absent, &Blocks(|_: &mut Vec<usize>| ()), &lattice).iter().all(|sum| *sum == 0));
+}

@@ -1,0 +1,5 @@
+//! Records cannot be walked through.
+fn main() {
+    let records = reticent_core::wall::Records::new(vec![1.0], 1).unwrap();
+    for _record in records {}
+}

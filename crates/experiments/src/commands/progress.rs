@@ -1,0 +1,37 @@
+//! How far a long run is.
+
+use std::io::{IsTerminal as _, Write as _};
+
+/// A line on standard error that is written over. Nothing if standard error is no terminal.
+pub(super) struct Progress {
+    what: &'static str,
+    total: usize,
+    is_shown: bool,
+}
+
+impl Progress {
+    pub(super) fn new(what: &'static str, total: usize) -> Self {
+        let progress = Self { what, total, is_shown: std::io::stderr().is_terminal() };
+        progress.show(0);
+        progress
+    }
+
+    pub(super) fn show(&self, done: usize) {
+        const WIDTH: usize = 30;
+        if self.is_shown {
+            let filled = (WIDTH * done / self.total.max(1)).min(WIDTH);
+            let bar = "#".repeat(filled) + &"-".repeat(WIDTH - filled);
+            // Nothing is lost if it cannot be written.
+            let _ = write!(std::io::stderr(), "\r{bar} {done} of {} {}", self.total, self.what);
+        }
+    }
+}
+
+impl Drop for Progress {
+    /// Leaves an empty line behind, on failure too.
+    fn drop(&mut self) {
+        if self.is_shown {
+            let _ = write!(std::io::stderr(), "\r\x1b[2K");
+        }
+    }
+}

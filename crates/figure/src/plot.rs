@@ -1,0 +1,429 @@
+//! Two axes and what is drawn between them.
+
+use std::fmt::{self, Display, Write as _};
+
+use crate::element::Number;
+use crate::{Axis, Drawing, Element, Style};
+
+/// An average letter of 12 pixels, with a little to spare: text is measured by the program that shows it, not by this one.
+const LETTER: f64 = 6.7;
+const LINE: f64 = 16.0;
+/// From an axis to the labels of its ticks.
+const TICK: f64 = 7.0;
+
+/// Marks between two axes, with a title above them and names beside them.
+///
+/// Marks are drawn in the order in which they are added. A point that has no place, as its coordinates are not finite or have no
+/// logarithm, is left out and counted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plot {
+    title: String,
+    size: (f64, f64),
+    x: Axis,
+    y: Axis,
+    marks: Vec<Element>,
+    ends: Vec<(String, Style, (f64, f64))>,
+    keys: Vec<(String, Style)>,
+    is_clipped: bool,
+    room_right: f64,
+    missing: usize,
+}
+
+impl Plot {
+    /// A plot whose axes have these lengths in pixels: across, and up.
+    #[must_use]
+    pub fn new(title: &str, size: (f64, f64), x: Axis, y: Axis) -> Self {
+        Self {
+            title: title.to_owned(),
+            size,
+            x,
+            y,
+            marks: Vec::new(),
+            ends: Vec::new(),
+            keys: Vec::new(),
+            is_clipped: false,
+            room_right: 20.0,
+            missing: 0,
+        }
+    }
+
+    /// Hides what lies beyond the axes.
+    #[must_use]
+    pub fn clipped(self) -> Self {
+        Self { is_clipped: true, ..self }
+    }
+
+    /// Leaves so many pixels on the right, for elements of one's own.
+    #[must_use]
+    pub fn with_room_right(self, pixels: f64) -> Self {
+        Self { room_right: pixels, ..self }
+    }
+
+    /// The place of a point, in pixels from the upper left corner of the axes.
+    #[must_use]
+    pub fn place(&self, (x, y): (f64, f64)) -> Option<(f64, f64)> {
+        let (across, up) = (self.x.fraction(x)?, self.y.fraction(y)?);
+        let down = if self.y.is_categorical() { up } else { 1.0 - up };
+        Some((self.size.0 * across, self.size.1 * down))
+    }
+
+    fn places(&mut self, points: impl IntoIterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
+        let mut places = Vec::new();
+        for point in points {
+            match self.place(point) {
+                Some(place) => places.push(place),
+                None => self.missing += 1,
+            }
+        }
+        places
+    }
+
+    /// A line through points.
+    pub fn line(&mut self, style: &Style, points: impl IntoIterator<Item = (f64, f64)>) {
+        let places = self.places(points);
+        if places.len() > 1 {
+            self.marks.push(style.apply(Element::path(places, false)));
+        }
+    }
+
+    /// The inside of a line that is closed.
+    pub fn ring(&mut self, style: &Style, points: impl IntoIterator<Item = (f64, f64)>) {
+        let places = self.places(points);
+        self.marks.push(style.apply(Element::path(places, true)));
+    }
+
+    /// What lies between two lines: points are an abscissa and two ordinates.
+    pub fn band(&mut self, style: &Style, points: impl IntoIterator<Item = (f64, f64, f64)>) {
+        let (lower, upper): (Vec<_>, Vec<_>) =
+            points.into_iter().map(|(x, low, high)| ((x, low), (x, high))).unzip();
+        self.ring(style, upper.into_iter().chain(lower.into_iter().rev()));
+    }
+
+    /// Circles of a radius in pixels.
+    pub fn points(&mut self, style: &Style, radius: f64, points: impl IntoIterator<Item = (f64, f64)>) {
+        let places = self.places(points);
+        self.marks.extend(places.into_iter().map(|(x, y)| style.apply(Element::circle(x, y, radius))));
+    }
+
+    /// A circle with a text that is shown while the pointer is on it.
+    pub fn point(&mut self, style: &Style, radius: f64, point: (f64, f64), hover: &str) {
+        match self.place(point) {
+            Some((x, y)) => self.marks.push(style.apply(Element::circle(x, y, radius)).hover(hover)),
+            None => self.missing += 1,
+        }
+    }
+
+    /// Dots of a diameter in pixels, as one path: for thousands of records. The style is that of a line.
+    pub fn dots(&mut self, style: &Style, points: impl IntoIterator<Item = (f64, f64)>) {
+        let mut data = String::new();
+        for (x, y) in self.places(points) {
+            // A tenth of a pixel is enough, and there are many.
+            let [x, y] = [x, y].map(|at| Number((10.0 * at).round() / 10.0));
+            let _ = write!(data, "M{x} {y}h0");
+        }
+        let path = Element::new("path").set("d", data).set("stroke-linecap", "round");
+        self.marks.push(style.apply(path));
+    }
+
+    /// A rectangle between two values of each axis: a bar, an interval, a cell of a grid. It is at least half a pixel wide and high. An empty
+    /// `hover` shows nothing.
+    pub fn rectangle(&mut self, style: &Style, x: (f64, f64), y: (f64, f64), hover: &str) {
+        let (Some(a), Some(b)) = (self.place((x.0, y.0)), self.place((x.1, y.1))) else {
+            self.missing += 1;
+            return;
+        };
+        let (left, top) = (a.0.min(b.0), a.1.min(b.1));
+        let (width, height) = ((a.0 - b.0).abs().max(0.5), (a.1 - b.1).abs().max(0.5));
+        let element = style.apply(Element::rectangle(left, top, width, height));
+        self.marks.push(if hover.is_empty() { element } else { element.hover(hover) });
+    }
+
+    /// A text whose middle is at a point.
+    pub fn note(&mut self, point: (f64, f64), text: &str) {
+        let Some((x, y)) = self.place(point) else { return };
+        self.marks.push(Element::text(x, y + 4.0, text).set("text-anchor", "middle"));
+    }
+
+    /// Any element, in pixels from the upper left corner of the axes.
+    pub fn element(&mut self, element: Element) {
+        self.marks.push(element);
+    }
+
+    /// Writes the name of a line beside its last point; names are moved so that they can be read.
+    pub fn label_end(&mut self, name: &str, style: &Style, last: (f64, f64)) {
+        if let Some(place) = self.place(last) {
+            self.ends.push((name.to_owned(), *style, place));
+        }
+    }
+
+    /// Adds a line to the legend on the right.
+    pub fn key(&mut self, name: &str, style: &Style) {
+        self.keys.push((name.to_owned(), *style));
+    }
+
+    /// What the plot takes beyond its axes: on the left, above, on the right and below.
+    #[must_use]
+    pub fn margins(&self) -> (f64, f64, f64, f64) {
+        let letters = |texts: &mut dyn Iterator<Item = &str>| {
+            texts.map(|text| text.chars().count()).max().unwrap_or(0) as f64
+        };
+        let y_ticks = self.y.ticks(self.rows());
+        let y_labels = LETTER * letters(&mut y_ticks.iter().map(|(_, label)| label.as_str()));
+        let left = TICK + y_labels + if self.y.name.is_empty() { 4.0 } else { LINE + 10.0 };
+        let top = if self.title.is_empty() { 10.0 } else { 30.0 };
+        let names = LETTER * letters(&mut self.ends.iter().map(|(name, ..)| name.as_str()));
+        let keys = LETTER * letters(&mut self.keys.iter().map(|(name, _)| name.as_str()));
+        let names = if self.ends.is_empty() { 0.0 } else { names + LEADER + 8.0 };
+        let keys = if self.keys.is_empty() { 0.0 } else { keys + 46.0 };
+        // The title may be longer than the axis, and half of the last tick's label is beyond it.
+        let title = 1.1 * LETTER * self.title.chars().count() as f64 - self.size.0;
+        let right = names.max(keys).max(title).max(self.room_right);
+        let below = TICK + LINE + if self.x.name.is_empty() { 2.0 } else { LINE + 6.0 };
+        (left, top, right, below + if self.missing > 0 { LINE } else { 0.0 })
+    }
+
+    /// The size of the whole.
+    #[must_use]
+    pub fn outer_size(&self) -> (f64, f64) {
+        let (left, top, right, below) = self.margins();
+        (left + self.size.0 + right, top + self.size.1 + below)
+    }
+
+    /// How many ticks there is room for, up.
+    fn rows(&self) -> usize {
+        ((self.size.1 / 35.0) as usize).clamp(3, 8)
+    }
+
+    /// How many ticks there is room for, across.
+    fn columns(&self) -> usize {
+        ((self.size.0 / 60.0) as usize).clamp(2, 10)
+    }
+
+    /// Everything, as a group whose origin is the upper left corner of the axes.
+    #[must_use]
+    pub fn group(&self) -> Element {
+        let (width, height) = self.size;
+        let mut group = Element::new("g");
+        if !self.title.is_empty() {
+            let title =
+                Element::text(0.0, -12.0, &self.title).set("class", "title").set("font-weight", "600");
+            group.push(title.set("font-size", "13"));
+        }
+        group = group.children(self.grid());
+        if self.is_clipped {
+            // A drawing in a drawing hides what is beyond it, and needs no name, which might be another's on the same page.
+            let inner = Element::new("svg").number("width", width).number("height", height);
+            group.push(inner.children(self.marks.iter().cloned()));
+        } else {
+            group = group.children(self.marks.iter().cloned());
+        }
+        let axes = Element::path([(0.0, 0.0), (0.0, height), (width, height)], false);
+        group.push(Style::stroke("#888", 1.0).class("axis").apply(axes));
+        group = group.children(self.names()).children(self.legend());
+        if self.missing > 0 {
+            let text = format!("not shown: {} values that have no place on these axes", self.missing);
+            let (_, _, _, below) = self.margins();
+            group.push(
+                Element::text(0.0, height + below - 6.0, &text).set("class", "soft").set("fill", "#666"),
+            );
+        }
+        group
+    }
+
+    /// Lines and labels at the ticks, and the names of the axes.
+    fn grid(&self) -> Vec<Element> {
+        let (width, height) = self.size;
+        let line = |ends: [(f64, f64); 2]| {
+            Style::stroke("#e5e5e5", 1.0).class("grid").apply(Element::path(ends, false))
+        };
+        let label = |x: f64, y: f64, text: &str, anchor: &str| {
+            Element::text(x, y, text).set("class", "soft").set("fill", "#555").set("text-anchor", anchor)
+        };
+        let mut elements = Vec::new();
+        let x_ticks = self.x.ticks(self.columns());
+        // Names that are too long for their category lose their ends.
+        let letters = if self.x.is_categorical() {
+            (width / x_ticks.len().max(1) as f64 / LETTER - 1.0).max(1.0)
+        } else {
+            1e3
+        };
+        for (value, text) in x_ticks {
+            let at = width * self.x.fraction(value).unwrap_or(0.0);
+            if !self.x.is_categorical() {
+                elements.push(line([(at, 0.0), (at, height)]));
+            }
+            elements.push(label(at, height + TICK + 11.0, &shortened(&text, letters as usize), "middle"));
+        }
+        for (value, text) in self.y.ticks(self.rows()) {
+            let share = self.y.fraction(value).unwrap_or(0.0);
+            let at = height * if self.y.is_categorical() { share } else { 1.0 - share };
+            if !self.y.is_categorical() {
+                elements.push(line([(0.0, at), (width, at)]));
+            }
+            elements.push(label(-TICK, at + 4.0, &text, "end"));
+        }
+        if !self.x.name.is_empty() {
+            let name = Element::text(0.5 * width, height + TICK + LINE + 16.0, &self.x.name);
+            elements.push(name.set("text-anchor", "middle"));
+        }
+        if !self.y.name.is_empty() {
+            let (x, y) = (13.0 - self.margins().0, 0.5 * height);
+            let turned = format!("rotate(-90 {} {})", Number(x), Number(y));
+            let name = Element::text(x, y, &self.y.name).set("text-anchor", "middle");
+            elements.push(name.set("transform", turned));
+        }
+        elements
+    }
+
+    /// Names beside the ends of lines, each with a line to the end it belongs to.
+    fn names(&self) -> Vec<Element> {
+        let mut order: Vec<usize> = (0..self.ends.len()).collect();
+        order.sort_by(|&a, &b| self.ends[a].2.1.total_cmp(&self.ends[b].2.1));
+        let wanted: Vec<f64> = order.iter().map(|&k| self.ends[k].2.1).collect();
+        let placed = apart(&wanted, LINE, self.size.1);
+        let column = self.size.0 + LEADER;
+        let mut elements = Vec::new();
+        for (&k, at) in order.iter().zip(placed) {
+            let (name, style, (x, y)) = &self.ends[k];
+            let leader = Element::path([(x + 5.0, *y), (self.size.0 + 2.0, *y), (column - 4.0, at)], false);
+            elements.push(Style::stroke(style.main_colour(), 1.0).opacity(0.6).apply(leader));
+            elements.push(Element::text(column, at + 4.0, name));
+        }
+        elements
+    }
+
+    fn legend(&self) -> Vec<Element> {
+        let mut elements = Vec::new();
+        for (k, (name, style)) in self.keys.iter().enumerate() {
+            let (x, y) = (self.size.0 + 14.0, 10.0 + 20.0 * k as f64);
+            let symbol = if style.is_line() {
+                Element::path([(x, y), (x + 20.0, y)], false)
+            } else {
+                Element::rectangle(x + 3.0, y - 7.0, 14.0, 14.0)
+            };
+            elements.push(style.apply(symbol));
+            elements.push(Element::text(x + 28.0, y + 4.0, name));
+        }
+        elements
+    }
+
+    /// A drawing of this plot alone, through which the page behind it shows.
+    #[must_use]
+    pub fn drawing(&self) -> Drawing {
+        self.onto(Drawing::new)
+    }
+
+    fn onto(&self, new: impl Fn(&str, f64, f64) -> Drawing) -> Drawing {
+        let ((width, height), (left, top, ..)) = (self.outer_size(), self.margins());
+        let axes = format!("{}, by {}", self.y.name, self.x.name);
+        let mut drawing = new(if self.title.is_empty() { &axes } else { &self.title }, width, height);
+        drawing.push(Element::group(left, top).child(self.group()));
+        drawing
+    }
+}
+
+/// The plot as a file of its own.
+impl Display for Plot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.onto(|title, width, height| Drawing::new(title, width, height).with_background()).fmt(f)
+    }
+}
+
+/// From the axis to the column of names.
+const LEADER: f64 = 24.0;
+
+/// Places no closer than a distance, in the same order, near those that were wanted and none below the bottom.
+fn apart(wanted: &[f64], distance: f64, bottom: f64) -> Vec<f64> {
+    let mut placed = wanted.to_vec();
+    for k in 1..placed.len() {
+        placed[k] = placed[k].max(placed[k - 1] + distance);
+    }
+    let mut lowest = bottom;
+    for at in placed.iter_mut().rev() {
+        *at = at.min(lowest);
+        lowest = *at - distance;
+    }
+    placed
+}
+
+/// A text of at most so many letters, the last a full stop if some are missing.
+fn shortened(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    text.chars().take(most.saturating_sub(1)).chain(['.']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::colour;
+
+    fn plot() -> Plot {
+        let (x, y) = (Axis::between("records", 0.0, 10.0), Axis::between("bytes", 0.0, 100.0));
+        Plot::new("A < B", (100.0, 200.0), x, y)
+    }
+
+    #[test]
+    fn marks_are_where_their_values_are() {
+        let mut plot = plot();
+        let line = Style::stroke(colour(0), 2.0);
+        plot.line(&line, [(0.0, 0.0), (5.0, 50.0), (10.0, 100.0)]);
+        plot.band(&Style::fill(colour(1)), [(0.0, 10.0, 20.0), (10.0, 30.0, 40.0)]);
+        plot.point(&Style::fill(colour(0)), 3.0, (5.0, 25.0), "one & two");
+        plot.rectangle(&Style::fill(colour(0)), (2.0, 4.0), (0.0, 50.0), "");
+        plot.dots(&line, [(1.0, 1.0), (2.0, 2.0)]);
+        let svg = plot.to_string();
+        for part in [
+            "M0 200L50 100L100 0\"",
+            "M0 160L100 120L100 140L0 180Z",
+            "<circle cx=\"50\" cy=\"150\" r=\"3\" fill=\"#0072b2\"><title>one &amp; two</title></circle>",
+            "<rect x=\"20\" y=\"100\" width=\"20\" height=\"100\"",
+            "M10 198h0M20 196h0",
+            "A &lt; B",
+        ] {
+            assert!(svg.contains(part), "{part}: {svg}");
+        }
+        assert!(!svg.contains("not shown"));
+    }
+
+    /// A file may hold anything.
+    #[test]
+    fn values_without_a_place_are_left_out_and_counted() {
+        let mut plot = plot();
+        plot.line(&Style::stroke(colour(0), 2.0), [(f64::NAN, 0.0), (1.0, f64::INFINITY), (1.0, 1.0)]);
+        plot.rectangle(&Style::fill(colour(0)), (f64::NAN, 1.0), (0.0, 1.0), "");
+        plot.label_end("nowhere", &Style::stroke(colour(0), 2.0), (f64::NAN, 0.0));
+        let svg = plot.to_string();
+        assert!(svg.contains("not shown: 3 values") && !svg.contains("nowhere"), "{svg}");
+        assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+        let logarithmic =
+            Plot::new("", (100.0, 100.0), Axis::logarithmic("", [1.0, 9.0]), Axis::between("", 0.0, 1.0));
+        assert_eq!(logarithmic.place((0.0, 0.5)), None);
+    }
+
+    #[test]
+    fn names_do_not_lie_on_each_other() {
+        assert_eq!(apart(&[100.0, 290.0, 299.0], 14.0, 300.0), [100.0, 286.0, 300.0]);
+        let mut plot = plot();
+        for name in ["first", "second"] {
+            plot.label_end(name, &Style::stroke(colour(0), 2.0), (10.0, 50.0));
+        }
+        plot.key("third", &Style::fill(colour(2)));
+        let svg = plot.to_string();
+        for part in ["y=\"104\">first", "y=\"120\">second", "y=\"14\">third"] {
+            assert!(svg.contains(part), "{part}: {svg}");
+        }
+    }
+
+    #[test]
+    fn the_first_category_is_on_top_and_long_names_are_shortened() {
+        let y = Axis::categories("", ["upper", "lower"]);
+        let x = Axis::categories("", ["a very long name indeed", "b"]);
+        let mut plot = Plot::new("", (100.0, 40.0), x, y);
+        plot.rectangle(&Style::fill(colour(0)), (0.0, 1.0), (0.0, 1.0), "");
+        let svg = plot.clipped().to_string();
+        assert!(svg.contains("<rect x=\"0\" y=\"0\" width=\"50\" height=\"20\""), "{svg}");
+        assert!(svg.contains("a ver.") && !svg.contains("a very"), "{svg}");
+    }
+}

@@ -1,0 +1,176 @@
+//! From a schema and files to what models are fitted to.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use reticent_core::model::{TableShape, Target};
+use reticent_core::wall::{Records, WallError};
+use reticent_tables::{Encoder, Kind, Layout, Rows, Scale, Schema, Source, Stream};
+
+use crate::cancel::Cancel;
+use crate::error::{Error, ErrorKind};
+
+/// A data set: where its records are.
+///
+/// Whatever names a file, a folder or a pattern such as `data/*.parquet` is one, and so is a [`Source`].
+#[derive(Clone)]
+pub struct Data {
+    place: Place,
+    name: Option<String>,
+}
+
+#[derive(Clone)]
+enum Place {
+    Path(PathBuf),
+    Source(Source),
+}
+
+impl Data {
+    /// The same data set by another name. A run that is resumed must name its data as before; a source that was read from a
+    /// stream has no name of its own that lasts.
+    #[must_use]
+    pub fn named(self, name: impl Into<String>) -> Self {
+        Self { name: Some(name.into()), ..self }
+    }
+
+    /// How a run calls it when it is resumed.
+    pub(crate) fn name(&self) -> String {
+        match (&self.name, &self.place) {
+            (Some(name), _) => name.clone(),
+            (None, Place::Path(path)) => path.display().to_string(),
+            (None, Place::Source(source)) => {
+                source.files().iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ")
+            }
+        }
+    }
+
+    /// The files, laid out as stated. Sources keep their own layout.
+    pub(crate) fn open(&self, layout: Layout) -> Result<Source, Error> {
+        Ok(match &self.place {
+            Place::Path(path) => Source::open(path)?.with_layout(layout),
+            Place::Source(source) => source.clone(),
+        })
+    }
+}
+
+impl From<&str> for Data {
+    fn from(path: &str) -> Self {
+        Self::from(PathBuf::from(path))
+    }
+}
+
+impl From<String> for Data {
+    fn from(path: String) -> Self {
+        Self::from(PathBuf::from(path))
+    }
+}
+
+impl From<&Path> for Data {
+    fn from(path: &Path) -> Self {
+        Self::from(path.to_owned())
+    }
+}
+
+impl From<&PathBuf> for Data {
+    fn from(path: &PathBuf) -> Self {
+        Self::from(path.clone())
+    }
+}
+
+impl From<PathBuf> for Data {
+    fn from(path: PathBuf) -> Self {
+        Self { place: Place::Path(path), name: None }
+    }
+}
+
+impl From<Source> for Data {
+    fn from(source: Source) -> Self {
+        Self { place: Place::Source(source), name: None }
+    }
+}
+
+/// What a schema states about the rows that it makes.
+pub(crate) fn shape(schema: &Schema, records: usize) -> TableShape {
+    let columns = schema.features().iter().flat_map(|column| column.input_widths());
+    let target = schema.target().map_or(Target::Nothing, |column| match column.kind() {
+        Kind::Numeric { .. } => Target::Number,
+        _ if column.levels().len() == 2 => Target::TwoClasses,
+        _ => Target::Classes,
+    });
+    let words = schema.features().iter().map(|column| match column.kind() {
+        Kind::Text { vocabulary, .. } => vocabulary.len(),
+        _ => 0,
+    });
+    TableShape { words: Some(words.sum()), ..TableShape::new(columns.collect(), target, records) }
+}
+
+/// The first column that is not scaled by bounds.
+pub(crate) fn without_bounds(schema: &Schema) -> Option<&str> {
+    let moments = |kind: &Kind| matches!(kind, Kind::Numeric { scale: Scale::Moments { .. }, .. });
+    schema.columns().find(|column| moments(column.kind())).map(|column| column.name())
+}
+
+/// Numbers of encoded records that are kept in memory, 64 MB; more of them are read again for each release.
+pub(crate) const MAX_KEPT: usize = 1 << 23;
+
+/// The same for releases about samples, 1 GB: a pass for each of many would take too long.
+const MAX_SAMPLED: usize = 1 << 27;
+
+/// Encodes all rows, unless the run is cancelled meanwhile.
+pub(crate) fn rows(encoder: &Encoder, source: &Source, cancel: &Cancel) -> Result<Rows, Error> {
+    let rows = encoder.rows_unless(source, MAX_KEPT, &mut || cancel.is_cancelled())?;
+    rows.ok_or_else(stopped)
+}
+
+/// The error of a run that was cancelled before anything was reserved.
+pub(crate) fn stopped() -> Error {
+    let message = "stopped; no model was written, and nothing was charged";
+    Error::new(ErrorKind::Stopped, message, "start anew")
+}
+
+/// All rows, or nothing if it was to stop.
+fn collect(stream: &Stream, stop: &mut dyn FnMut() -> bool) -> Option<Vec<f64>> {
+    let (mut all, mut stopped) = (Vec::new(), false);
+    stream.pass(&mut |block| {
+        stopped = stop();
+        all.extend_from_slice(block);
+        if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    (!stopped).then_some(all)
+}
+
+/// Encoded rows as the wall takes them.
+pub(crate) fn records(rows: Rows) -> Result<Records, WallError> {
+    let (count, width) = (rows.count(), rows.width());
+    match rows {
+        Rows::Kept(table) => Records::new(table.into_values(), width),
+        Rows::Streamed(stream) => {
+            let mut all: Option<Vec<f64>> = None;
+            let pass = move |wanted: Option<&[usize]>, each: &mut dyn FnMut(&[f64]) -> ControlFlow<()>| {
+                let Some(wanted) = wanted else { return stream.pass(each) };
+                // Whoever takes the rows also states whether to stop; a block without rows only asks.
+                let mut stop = || each(&[]).is_break();
+                if count * width > MAX_SAMPLED {
+                    let rows = stream.some(wanted, &mut stop);
+                    let _ = each(&rows);
+                    return;
+                }
+                if all.is_none() {
+                    all = collect(&stream, &mut stop);
+                }
+                let Some(all) = &all else { return };
+                let row = |row: &usize| all.get(row * width..(row + 1) * width);
+                let _ = each(&wanted.iter().filter_map(row).flatten().copied().collect::<Vec<f64>>());
+            };
+            Records::streamed(count, width, Box::new(pass))
+        }
+    }
+}
+
+/// The names of files in a sentence.
+pub(crate) fn files(source: &Source) -> String {
+    match source.files() {
+        [file] => file.display().to_string(),
+        files => format!("{} files", files.len()),
+    }
+}

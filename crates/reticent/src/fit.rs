@@ -1,0 +1,544 @@
+//! From private records to a model that may be published.
+
+use std::path::{Path, PathBuf};
+
+use reticent_core::budget::{Adjacency, Privacy};
+use reticent_core::model::{
+    Limits, Model, Posterior, Score, SettingValue, TableShape, check_settings, model,
+};
+use reticent_core::observer::Step;
+use reticent_core::receipt::{BOUNDS_WERE_STATED, Receipt};
+use reticent_core::wall::{Closed, NoiseSource, Wall};
+use reticent_files::{Access, AtomicFile};
+use reticent_tables::{Encoder, Layout, Rows, Schema, Source};
+use serde_json::{Value, json};
+
+use crate::bounds::DEFAULT_BOUNDS_SHARE;
+use crate::cancel::Cancel;
+use crate::card::Card;
+use crate::charge::{Charge, OnProgress};
+use crate::data::{self, Data};
+use crate::error::{Error, ErrorKind};
+use crate::journal;
+use crate::plan::{self, Plan, Request};
+use crate::resume::Place;
+use crate::saved::{Parts, SavedModel, score, within_bounds};
+use crate::scores::{self, PUBLIC_NOTE};
+use crate::settings::Settings;
+
+/// The least epsilon. The ledger counts in units of 1e-12, and a plan may cost a little less than it was asked for.
+const MIN_EPSILON: f64 = 1e-6;
+
+/// A fit to be made: the model, what is publicly known about the records, and what may be spent.
+///
+/// ```no_run
+/// use reticent::{Adjacency, Fit, Privacy, Schema};
+///
+/// let schema = Schema::load("schema.toml")?;
+/// let fit = Fit::new("logistic", &schema)?
+///     .privacy(Privacy::new(1.0, 1e-6, Adjacency::ReplaceOne)?)
+///     .ledger("budget.ledger", "ward-7")
+///     .run("patients.parquet")?;
+/// println!("{}", fit.receipt());
+/// fit.save("model.reticent")?;
+/// # Ok::<(), reticent::Error>(())
+/// ```
+///
+/// A run that names its model file beforehand, by [`out`](Self::out), keeps what it releases in a journal beside it until the model
+/// is on the disk and the ledger is settled. Whatever ends it before, the same fit with [`resume`](Self::resume) continues at no further
+/// cost: released values are read back, not drawn again.
+#[must_use = "nothing is fitted until `run`"]
+pub struct Fit {
+    model: &'static dyn Model,
+    schema: Schema,
+    privacy: Option<Privacy>,
+    /// Whether a fit without a guarantee was asked for.
+    without_privacy: bool,
+    settings: Settings,
+    plan: Option<Value>,
+    records: Option<usize>,
+    bounds_share: f64,
+    limits: Limits,
+    layout: Option<Layout>,
+    assume_public_moments: bool,
+    test: Option<Data>,
+    test_is_public: bool,
+    ledger: Option<(PathBuf, String)>,
+    out: Option<PathBuf>,
+    resume: bool,
+    overwrite: bool,
+    on_progress: Option<OnProgress>,
+    cancel: Cancel,
+}
+
+impl Fit {
+    /// A fit of a model to records with this schema. A privacy budget must follow.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Settings`] if there is no model of this name; the message lists those that there are.
+    pub fn new(name: &str, schema: &Schema) -> Result<Self, Error> {
+        Ok(Self {
+            model: model(name)?,
+            schema: schema.clone(),
+            privacy: None,
+            without_privacy: false,
+            settings: Settings::new(),
+            plan: None,
+            records: None,
+            bounds_share: DEFAULT_BOUNDS_SHARE,
+            limits: Limits::default(),
+            layout: None,
+            assume_public_moments: false,
+            test: None,
+            test_is_public: false,
+            ledger: None,
+            out: None,
+            resume: false,
+            overwrite: false,
+            on_progress: None,
+            cancel: Cancel::new(),
+        })
+    }
+
+    /// What may be spent.
+    pub fn privacy(self, privacy: Privacy) -> Self {
+        Self { privacy: Some(privacy), without_privacy: false, ..self }
+    }
+
+    /// **Not private**: a baseline without noise, to keep to yourself.
+    pub fn without_privacy(self) -> Self {
+        Self { privacy: None, without_privacy: true, ..self }
+    }
+
+    /// Charges the run to a data set of a ledger, which refuses it if too little is left.
+    pub fn ledger(self, file: impl Into<PathBuf>, data_set: impl Into<String>) -> Self {
+        Self { ledger: Some((file.into(), data_set.into())), ..self }
+    }
+
+    /// A setting of the model; the others have their defaults. It is checked when the fit is planned.
+    pub fn setting(mut self, name: impl Into<String>, value: impl Into<SettingValue>) -> Self {
+        self.settings.insert(name.into(), value.into());
+        self
+    }
+
+    /// A plan that [`Plan::to_json`] made, edited or not. Its settings replace those of this fit.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Data`] if it is for another model. The rest of it is checked when the fit is planned.
+    pub fn plan(mut self, file: &Value) -> Result<Self, Error> {
+        let (plan, settings) = plan::read_file(self.model, file)?;
+        self.plan = Some(plan);
+        self.settings = settings.unwrap_or(self.settings);
+        Ok(self)
+    }
+
+    /// About how many records there are: a public guess, which add-remove adjacency needs. Under replace-one adjacency their number is public
+    /// and read from the file.
+    pub fn records(self, records: usize) -> Self {
+        Self { records: Some(records), ..self }
+    }
+
+    /// The share of the budget for bounds that the schema leaves private, [`DEFAULT_BOUNDS_SHARE`] by default.
+    pub fn bounds_share(self, share: f64) -> Self {
+        Self { bounds_share: share, ..self }
+    }
+
+    /// Allows a fit that takes much memory, time or disk.
+    pub fn allow_large(self) -> Self {
+        Self { limits: Limits::none(), ..self }
+    }
+
+    /// How CSV files are laid out, in place of what the schema states.
+    pub fn layout(self, layout: Layout) -> Self {
+        Self { layout: Some(layout), ..self }
+    }
+
+    /// **Not private**: scales by the mean and deviation of the data, for models without privacy that allow it.
+    pub fn assume_public_moments(self) -> Self {
+        Self { assume_public_moments: true, ..self }
+    }
+
+    /// **Not private**: records to evaluate the model on. With a model file, scores go to a file beside it.
+    pub fn test(self, data: impl Into<Data>) -> Self {
+        Self { test: Some(data.into()), ..self }
+    }
+
+    /// Declares that the test records are public: their scores go into the model file.
+    pub fn test_is_public(self) -> Self {
+        Self { test_is_public: true, ..self }
+    }
+
+    /// Where the model goes, once it is fitted and before the ledger is settled. Its owner alone may read it.
+    pub fn out(self, file: impl Into<PathBuf>) -> Self {
+        Self { out: Some(file.into()), ..self }
+    }
+
+    /// Whether to continue the run that was interrupted, from the journal beside the model file.
+    pub fn resume(self, resume: bool) -> Self {
+        Self { resume, ..self }
+    }
+
+    /// Whether to replace the model file, whatever it is and has cost.
+    pub fn overwrite(self, overwrite: bool) -> Self {
+        Self { overwrite, ..self }
+    }
+
+    /// Calls a function before each release, on the thread of the run.
+    pub fn on_progress(self, on_progress: impl FnMut(Step<'_>) + Send + 'static) -> Self {
+        Self { on_progress: Some(Box::new(on_progress)), ..self }
+    }
+
+    /// Ends the run early once this flag is set, midway through a pass over a large file too.
+    pub fn cancelled_by(self, cancel: &Cancel) -> Self {
+        Self { cancel: cancel.clone(), ..self }
+    }
+
+    /// Refuses settings that the model does not have or that are out of their ranges, and targets that it has no fit for. [`run`](Self::run)
+    /// does so first; a caller that reads a stream may want to know before.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Settings`] and [`ErrorKind::Schema`].
+    pub fn check_settings(&self) -> Result<(), Error> {
+        self.shape(&self.schema).map(drop)
+    }
+
+    /// What the fit would release, cost and achieve for so many records. No record is read.
+    ///
+    /// # Errors
+    /// What [`run`](Self::run) would refuse before it reads a record.
+    pub fn planned(&self, records: usize) -> Result<Plan, Error> {
+        if records == 0 {
+            return Err(Error::settings("--records must be at least 1", "see --help for an example"));
+        }
+        self.needs_bounds(&self.schema)?;
+        self.check_budget()?;
+        let shape = TableShape { records, ..self.shape(&self.schema)? };
+        self.accepted(&self.schema, shape)
+    }
+
+    /// Fits the model to private records: plans it, reserves its cost, makes the releases, writes the model and settles.
+    ///
+    /// # Errors
+    /// [`Error`]. What is wrong with files, settings or the budget is found before anything is charged. After that the message states what
+    /// stays charged.
+    pub fn run(mut self, data: impl Into<Data>) -> Result<Fitted, Error> {
+        let data = data.into();
+        // Bad settings are refused before a record is read.
+        self.shape(&self.schema)?;
+        let layout = self.layout.unwrap_or(self.schema.layout());
+        let source = data.open(layout)?;
+        let schema = self.prepared_schema(&source)?;
+        self.check_budget()?;
+        let shape = self.shape(&schema)?;
+        let test = self.test.take();
+        let tests = test.as_ref().map(|test| test.open(layout)).transpose()?;
+        // What could fail should fail before anything is spent.
+        let known = if schema.bounds_to_buy().next().is_some() { schema.unscaled() } else { schema.clone() };
+        let encoder = Encoder::new(&known)?;
+        if let Some(tests) = &tests {
+            self.check_tests(&source, tests, &encoder)?;
+        }
+        let (out, ledger, stated) = (self.out.clone(), self.ledger.clone(), self.schema.clone());
+        let place = Place {
+            out: out.as_deref(),
+            ledger: ledger.as_ref(),
+            schema: &stated,
+            model: self.model.name(),
+            private: !self.without_privacy,
+            resume: self.resume,
+            overwrite: self.overwrite,
+        };
+        place.check_vacant()?;
+        if let Some(out) = &out {
+            check_writable(out).map_err(|error| place.kept(error))?;
+        }
+        let rows = data::rows(&encoder, &source, &self.cancel)?;
+        let records = self.number_of_records(&source, rows.count())?;
+        let plan = self.accepted(&schema, TableShape { records, ..shape })?;
+        let plan_json = match self.privacy {
+            Some(_) => plan.to_json(),
+            None => reticent_core::model::without_privacy(plan.to_json()),
+        };
+        let of = self.whole_run(&data, &plan_json);
+        let charge = place.charge(&of, self.on_progress.take(), self.cancel.clone())?;
+        // Whatever fails from here on is reported with what stays charged and how to resume.
+        let unfinished = |error| place.unfinished(&charge, self.cancel.is_cancelled(), error);
+        let inferred = self.infer(&plan, &schema, &source, rows, &charge).map_err(unfinished)?;
+        let Inferred { schema, posterior, mut closed } = inferred;
+        self.complete(&mut closed.receipt, &schema, records);
+        let public = tests.as_ref().filter(|_| self.test_is_public);
+        let public = public.map(|tests| score(posterior.as_ref(), &schema, tests));
+        // What is wrong with the test records is reported once the model is safe.
+        let in_file = public.as_ref().and_then(|score| score.as_ref().ok());
+        closed.receipt.assumptions.extend(in_file.map(|_| PUBLIC_NOTE.to_owned()));
+        let warnings = posterior.warnings(&schema.encoded_names());
+        let card = Card::new(self.model, &schema, self.privacy.as_ref(), in_file, warnings);
+        let receipt = closed.receipt.clone();
+        let parts = Parts { model: self.model, posterior, schema, plan: plan_json, receipt, card };
+        let (model, bytes) = SavedModel::fitted(parts).map_err(unfinished)?;
+        keep(out.as_deref(), &charge, &bytes, closed).map_err(unfinished)?;
+        let score = match (public, &tests) {
+            (Some(score), _) => Some(score?),
+            (None, Some(tests)) => Some(score(model.posterior(), model.schema(), tests)?),
+            (None, None) => None,
+        };
+        if let (Some(score), Some(test), Some(out), false) = (&score, &test, &out, self.test_is_public) {
+            scores::write(out, test.name(), score)?;
+        }
+        Ok(Fitted { model, score, bytes })
+    }
+
+    /// The table before the number of its records is known. Settings out of their ranges, and targets that the model has no fit for,
+    /// are refused.
+    fn shape(&self, schema: &Schema) -> Result<TableShape, Error> {
+        let mut shape = data::shape(schema, 0);
+        shape.settings.clone_from(&self.settings);
+        shape.limits = self.limits;
+        check_settings(self.model, &shape)?;
+        Ok(shape)
+    }
+
+    /// Whether the model can spend what it may spend.
+    fn check_budget(&self) -> Result<(), Error> {
+        let Some(privacy) = &self.privacy else {
+            if self.without_privacy {
+                return Ok(());
+            }
+            let hint = "give it a privacy budget, or ask for a baseline without privacy";
+            return Err(Error::settings("a fit needs a privacy budget", hint));
+        };
+        let epsilon = privacy.epsilon();
+        if epsilon < MIN_EPSILON {
+            let message = format!("epsilon must be at least {MIN_EPSILON:e}, not {epsilon:e}");
+            return Err(Error::settings(message, "less than that leaves nothing but noise of any table"));
+        }
+        if privacy.delta() == 0.0 && !self.model.can_be_pure() {
+            let name = self.model.name();
+            let message = format!("a {name} model has Gaussian noise, which needs a delta above 0");
+            return Err(Error::settings(
+                message,
+                "delta is a small probability, well below 1/N, such as 1e-5",
+            ));
+        }
+        Ok(())
+    }
+
+    fn accepted(&self, schema: &Schema, shape: TableShape) -> Result<Plan, Error> {
+        Plan::new(Request {
+            model: self.model,
+            schema,
+            shape,
+            privacy: self.privacy,
+            bounds_share: self.bounds_share,
+            given: self.plan.as_ref(),
+        })
+    }
+
+    /// A private model needs bounds where a schema has moments.
+    fn needs_bounds(&self, schema: &Schema) -> Result<(), Error> {
+        let Some(column) = data::without_bounds(schema) else { return Ok(()) };
+        let message = format!(
+            "column {column:?}: a {} model needs `bounds = [low, high]`, and found `mean` and `sd`",
+            self.model.name()
+        );
+        Err(Error::new(ErrorKind::Schema, message, "state the range that is publicly known"))
+    }
+
+    /// The schema, with what was assumed to be public.
+    fn prepared_schema(&self, source: &Source) -> Result<Schema, Error> {
+        let mut schema = self.schema.clone();
+        let needs_bounds = self.model.needs_bounds() || !self.without_privacy;
+        if self.assume_public_moments {
+            if needs_bounds {
+                let message = format!("a {} model is scaled by bounds, not by moments", self.model.name());
+                let hint = "take bounds from the data with `reticent schema --assume-public`, or state them";
+                return Err(Error::settings(message, hint));
+            }
+            let unscaled = Encoder::new(&schema.unscaled())?.read(source)?;
+            schema = schema.assuming_public_moments(unscaled.rows())?;
+        }
+        if needs_bounds {
+            self.needs_bounds(&schema)?;
+        }
+        Ok(schema)
+    }
+
+    /// Reads the test records once, so that what is wrong with their files costs nothing.
+    fn check_tests(&self, training: &Source, tests: &Source, encoder: &Encoder) -> Result<(), Error> {
+        scores::refuse_training_files(training, tests)?;
+        if let Some(out) = self.out.as_ref().filter(|_| !self.test_is_public) {
+            check_writable(&scores::scores_beside(out))?;
+        }
+        let mut batches = encoder.stream(tests);
+        while batches.next_batch()?.is_some() {
+            if self.cancel.is_cancelled() {
+                return Err(data::stopped());
+            }
+        }
+        Ok(())
+    }
+
+    /// The public number of records. Under add/remove it must not be read from the file, not even whether there are any.
+    fn number_of_records(&self, source: &Source, rows: usize) -> Result<usize, Error> {
+        let adjacency = self.privacy.map(|privacy| privacy.adjacency());
+        if adjacency.is_none_or(|adjacency| adjacency == Adjacency::ReplaceOne) {
+            if rows == 0 {
+                let message = format!("{}: there are no records", data::files(source));
+                return Err(Error::data(message, "give a file with at least one record"));
+            }
+            if self.records.is_some() {
+                let hint = "leave --records out, or say --adjacency add-remove";
+                return Err(Error::settings(
+                    "the number of records is public here and read from the file",
+                    hint,
+                ));
+            }
+            return Ok(rows);
+        }
+        self.records.filter(|records| *records > 0).ok_or_else(|| {
+            let hint = "add --records with about how many there are, from what is publicly known";
+            Error::settings("under add-remove adjacency the number of records is private", hint)
+        })
+    }
+
+    /// What is fitted to what, how: a run that is resumed must be the same.
+    fn whole_run(&self, data: &Data, plan: &Value) -> Value {
+        json!({
+            "data": data.name(),
+            "schema": self.schema.fingerprint(),
+            "asked": self.privacy.map(|privacy| [privacy.epsilon(), privacy.delta()]),
+            "adjacency": self.privacy.map(|privacy| privacy.adjacency().to_string()),
+            "bounds_share": self.bounds_share,
+            "data_set": self.ledger.as_ref().map(|(_, data_set)| data_set),
+            "plan": plan,
+        })
+    }
+
+    /// Builds the wall, estimates bounds if the schema leaves some private, and fits.
+    fn infer(
+        &self,
+        plan: &Plan,
+        schema: &Schema,
+        source: &Source,
+        rows: Rows,
+        charge: &Charge,
+    ) -> Result<Inferred, Error> {
+        let mut schema = schema.clone();
+        let wall = |records| {
+            let noise = NoiseSource::from_os()?;
+            let wall = Wall::open(records, noise, plan.stages()?, self.privacy.as_ref(), charge.ledger())?;
+            Ok::<_, Error>(wall.observed_by(charge.observer()))
+        };
+        let mut wall = match &plan.bounds {
+            None => wall(data::records(rows)?)?,
+            Some(bounds) => {
+                drop(rows);
+                let encoded = |schema: &Schema| {
+                    let rows = data::rows(&Encoder::new(schema)?, source, &self.cancel)?;
+                    Ok::<_, Error>(data::records(rows)?)
+                };
+                let mut wall = wall(encoded(&bounds.columns)?)?;
+                schema = bounds.estimate(&schema, &mut wall)?;
+                wall.next_stage(encoded(&schema)?)?;
+                wall
+            }
+        };
+        let (posterior, projections) = plan.planned.fit(&mut wall)?;
+        Ok(Inferred { posterior: within_bounds(posterior, &schema), schema, closed: wall.close(projections) })
+    }
+
+    /// Adds what the guarantee rests on beside the wall.
+    fn complete(&self, receipt: &mut Receipt, schema: &Schema, records: usize) {
+        if !schema.is_stated() {
+            receipt.assumptions.retain(|assumption| assumption != BOUNDS_WERE_STATED);
+        }
+        receipt.assumptions.extend(schema.assumptions().into_iter().chain(schema.value_rules()));
+        let large = self.privacy.map(|privacy| privacy.delta()).filter(|delta| delta * records as f64 >= 1.0);
+        receipt.assumptions.extend(large.map(|delta| {
+            format!(
+                "delta {delta:e} is at least 1/N and was allowed explicitly: it permits to publish whole records"
+            )
+        }));
+    }
+}
+
+/// A posterior behind a wall that is closed, and not settled.
+struct Inferred {
+    /// With the bounds that were estimated.
+    schema: Schema,
+    posterior: Box<dyn Posterior>,
+    closed: Closed,
+}
+
+/// Puts the model on the disk, settles the run, and only then gives up its journal.
+fn keep(out: Option<&Path>, charge: &Charge, bytes: &[u8], closed: Closed) -> Result<(), Error> {
+    let io = |why: String| Error::of(ErrorKind::Io, &why, "check the disk");
+    charge.before_the_model(journal::sha256(bytes)).map_err(io)?;
+    if let Some(out) = out {
+        reticent_files::write(out, Access::Owner, bytes).map_err(|error| Error::not_written(out, &error))?;
+    }
+    closed.settle().map_err(|error| {
+        let error = Error::from(error);
+        let (message, hint) = (format!("the model is written, but {}", error.message()), error.hint());
+        let hint = hint.map(str::to_owned);
+        if out.is_some() { error.reworded(message, hint) } else { error }
+    })?;
+    charge.forget();
+    Ok(())
+}
+
+/// Tries to write beside the file, before anything is spent on what will go there.
+fn check_writable(file: &Path) -> Result<(), Error> {
+    reticent_files::check_writable(file).map_err(|error| Error::not_written(file, &error))
+}
+
+/// A fit that was made: settled with the ledger, and in its model file if it has one.
+pub struct Fitted {
+    model: SavedModel,
+    score: Option<Score>,
+    bytes: Vec<u8>,
+}
+
+impl Fitted {
+    /// The posterior.
+    #[must_use]
+    pub fn posterior(&self) -> &dyn Posterior {
+        self.model.posterior()
+    }
+
+    /// What was spent, on what, and under which assumptions: as the ledger and the model file have it.
+    #[must_use]
+    pub fn receipt(&self) -> &Receipt {
+        self.model.receipt()
+    }
+
+    /// The model with its schema and card, to predict with.
+    #[must_use]
+    pub fn model(&self) -> &SavedModel {
+        &self.model
+    }
+
+    /// How good it is on the test records, if there were any.
+    ///
+    /// # Privacy
+    /// Exact statistics of the test records: no receipt covers them.
+    #[must_use]
+    pub fn score(&self) -> Option<&Score> {
+        self.score.as_ref()
+    }
+
+    /// Writes the model to a file that is not there yet. Its owner alone may read it; to publish it, change that.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`] if there is such a file, or it cannot be written.
+    pub fn save(&self, file: impl AsRef<Path>) -> Result<(), Error> {
+        use std::io::Write as _;
+        let file = file.as_ref();
+        let write = || {
+            let whole = AtomicFile::create(file, Access::Owner)?;
+            whole.file()?.write_all(&self.bytes)?;
+            whole.finish_new().map(drop)
+        };
+        write().map_err(|error| Error::not_written(file, &error))
+    }
+}

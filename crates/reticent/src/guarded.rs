@@ -1,0 +1,53 @@
+//! Panics that a forged model file may cause, as values.
+//!
+//! Models check what they are loaded from, but a posterior has many parts whose sizes must agree, and a part that was not
+//! checked is found by using it. What is made of a file that anyone may have written is made in here.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
+use std::sync::Once;
+
+thread_local! {
+    /// Whether a panic of this thread is expected.
+    static EXPECTED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The result of some work, or nothing if it panicked.
+pub(crate) fn guarded<T>(work: impl FnOnce() -> T) -> Option<T> {
+    let before = EXPECTED.replace(true);
+    // Nothing that the work has changed is used after a panic.
+    let result = catch_unwind(AssertUnwindSafe(work));
+    EXPECTED.set(before);
+    result.ok()
+}
+
+/// Keeps panics that this library catches from being printed, by a panic hook of the process.
+///
+/// For programs: a library must not change the hooks of its process. A program that fits models to private records should call
+/// it, since the message of a query that panics may reveal a record; and a program that opens models of strangers may, since a forged
+/// one can cause panics, which are errors to the caller. Other panics are reported as before.
+pub fn silence_caught_panics() {
+    static ONCE: Once = Once::new();
+    reticent_core::wall::silence_query_panics();
+    ONCE.call_once(|| {
+        let hook = take_hook();
+        set_hook(Box::new(move |panic| {
+            if !EXPECTED.get() {
+                hook(panic);
+            }
+        }));
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_a_value() {
+        assert_eq!(guarded(|| 7), Some(7));
+        let none: [u8; 0] = [];
+        assert_eq!(guarded(|| none[std::hint::black_box(0)]), None);
+        assert_eq!(guarded(|| guarded(|| none[std::hint::black_box(0)])), Some(None));
+    }
+}

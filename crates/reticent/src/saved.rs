@@ -1,0 +1,250 @@
+//! A fitted model with all that its file holds, ready to predict.
+
+use std::path::{Path, PathBuf};
+
+use reticent_core::model::{Bounded, Model, Posterior, Predicted, QUANTILES, Saved, Score, Scorer, model};
+use reticent_core::receipt::Receipt;
+use reticent_tables::{Array, Column, Encoder, Header, Kind, ModelFile, Scale, Schema, Source, Units};
+use serde_json::{Value, json};
+
+use crate::card::{self, Card};
+use crate::data::{self, Data};
+use crate::effects::{self, Effect};
+use crate::error::Error;
+use crate::guarded::guarded;
+use crate::predict;
+
+/// Where the state of a fitted model is in the card of a file.
+const STATE: &str = "state";
+
+/// A fitted model with its schema, receipt and card: what a model file holds.
+///
+/// ```no_run
+/// let model = reticent::SavedModel::load("model.reticent")?;
+/// println!("{}", model.receipt());
+/// model.predict("new.csv", "predictions.csv")?;
+/// # Ok::<(), reticent::Error>(())
+/// ```
+///
+/// A file may come from a stranger, and be forged: its checksum is no signature. Texts in it are only texts, numbers are numbers, and
+/// parts that do not fit together are an error. Whoever prints its texts must take them for attacks.
+pub struct SavedModel {
+    /// Where it was read from.
+    path: Option<PathBuf>,
+    header: Header,
+    receipt: Receipt,
+    card: Card,
+    model: &'static dyn Model,
+    schema: Schema,
+    posterior: Box<dyn Posterior>,
+}
+
+/// What a fit makes a [`SavedModel`] of.
+pub(crate) struct Parts {
+    pub(crate) model: &'static dyn Model,
+    pub(crate) posterior: Box<dyn Posterior>,
+    pub(crate) schema: Schema,
+    pub(crate) plan: Value,
+    pub(crate) receipt: Receipt,
+    pub(crate) card: Card,
+}
+
+impl SavedModel {
+    /// Reads a model file.
+    ///
+    /// # Errors
+    /// [`Error`] if it is no model file, one of a newer format, damaged, or holds no model that this version can use.
+    pub fn load(file: impl AsRef<Path>) -> Result<Self, Error> {
+        let file = file.as_ref();
+        Self::of_file(ModelFile::read(file)?, file)
+    }
+
+    /// The model of a file that was read from this path.
+    pub(crate) fn of_file(model: ModelFile, path: &Path) -> Result<Self, Error> {
+        let loaded = Self::from_file(model).map_err(|error| error.in_file(path))?;
+        Ok(Self { path: Some(path.to_owned()), ..loaded })
+    }
+
+    /// The model of a file whose contents were read already.
+    ///
+    /// # Errors
+    /// [`Error`] if it holds no model that this version can use.
+    pub fn from_file(file: ModelFile) -> Result<Self, Error> {
+        let ModelFile { header, arrays } = file;
+        let schema = header.schema.clone().ok_or_else(unusable)?;
+        if !(header.plan.is_object() || header.plan.is_null()) {
+            return Err(unusable());
+        }
+        let receipt = card::read("receipt", &header.receipt)?;
+        let card = card::read("card", &header.card)?;
+        let arrays = arrays
+            .into_iter()
+            .map(|(name, array)| (name, (array.shape().to_vec(), array.values().to_vec())))
+            .collect();
+        let saved = Saved { arrays, state: header.card[STATE].clone() };
+        let model = model(&header.model).map_err(|_| unusable())?;
+        let load = || model.load(&saved).ok();
+        let posterior = within_bounds(guarded(load).flatten().ok_or_else(unusable)?, &schema);
+        // The file may be anything with a right checksum: predictions rely on these sizes.
+        let inputs = data::shape(&schema, 1).inputs();
+        if header.bounds["inputs"] != json!(inputs) || !predicts(posterior.as_ref(), inputs) {
+            return Err(unusable());
+        }
+        Ok(Self { path: None, header, receipt, card, model, schema, posterior })
+    }
+
+    /// A model that was just fitted, and what its file will hold.
+    pub(crate) fn fitted(parts: Parts) -> Result<(Self, Vec<u8>), Error> {
+        let Parts { model, posterior, schema, plan, receipt, card } = parts;
+        let Saved { arrays, state } = posterior.save()?;
+        let unwritable = |why: &dyn std::fmt::Display| {
+            Error::data(format!("the model cannot be written: {why}"), "check the plan")
+        };
+        let json = |part: serde_json::Result<Value>| part.map_err(|error| unwritable(&error));
+        let mut card_json = json(serde_json::to_value(&card))?;
+        card_json[STATE] = state;
+        let header = Header {
+            model: model.name().to_owned(),
+            family: model.family().to_owned(),
+            schema: Some(schema.clone()),
+            bounds: json!({ "inputs": data::shape(&schema, 1).inputs(), "clamped_to": [-1.0, 1.0] }),
+            plan,
+            receipt: json(serde_json::to_value(&receipt))?,
+            card: card_json,
+        };
+        let mut file = ModelFile::new(header);
+        for (name, (shape, values)) in arrays {
+            file.arrays.insert(name, Array::new(shape, values).map_err(|fault| unwritable(&fault))?);
+        }
+        let bytes = file.to_bytes().map_err(|fault| unwritable(&fault))?;
+        let header = file.header;
+        Ok((Self { path: None, header, receipt, card, model, schema, posterior }, bytes))
+    }
+
+    /// What kind of model it is.
+    #[must_use]
+    pub fn kind(&self) -> &'static dyn Model {
+        self.model
+    }
+
+    /// How records are read and encoded.
+    #[must_use]
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// What was spent, on what, and under which assumptions.
+    #[must_use]
+    pub fn receipt(&self) -> &Receipt {
+        &self.receipt
+    }
+
+    /// What the model is for, and what was asked for.
+    #[must_use]
+    pub fn card(&self) -> &Card {
+        &self.card
+    }
+
+    /// The posterior. Its numbers are in encoded units: inputs and numeric targets between -1 and 1.
+    #[must_use]
+    pub fn posterior(&self) -> &dyn Posterior {
+        self.posterior.as_ref()
+    }
+
+    /// Everything in the file but the arrays and the state, for programs.
+    #[must_use]
+    pub fn header(&self) -> Header {
+        let mut header = self.header.clone();
+        header.card.as_object_mut().map(|card| card.remove(STATE));
+        header
+    }
+
+    /// How to get from encoded targets to the column's own units. Classes have none.
+    #[must_use]
+    pub fn units(&self) -> Units {
+        self.schema.target_units().unwrap_or(Units { centre: 0.0, unit: 1.0 })
+    }
+
+    /// What is made of the model, unless its parts do not fit together: a model of a forged file may panic when it is used, and that is an
+    /// error here.
+    ///
+    /// # Errors
+    /// [`Error`] if the work panicked.
+    pub fn guarded<T>(&self, work: impl FnOnce(&Self) -> T) -> Result<T, Error> {
+        guarded(|| work(self)).ok_or_else(|| match &self.path {
+            Some(path) => unusable().in_file(path),
+            None => unusable(),
+        })
+    }
+
+    /// Writes predictions for a data set to a `.csv` or `.parquet` file, in the target's own units. The names of their columns.
+    ///
+    /// # Errors
+    /// [`Error`] if the data set cannot be read, or the file not be written.
+    pub fn predict(&self, data: impl Into<Data>, out: impl AsRef<Path>) -> Result<Vec<String>, Error> {
+        let source = data.into().open(self.schema.layout())?;
+        self.guarded(|model| predict::write(model, &source, out.as_ref()))?
+    }
+
+    /// Compares predictions with the targets of a data set.
+    ///
+    /// # Privacy
+    /// Scores are exact statistics of these records, without noise: no receipt covers them.
+    ///
+    /// # Errors
+    /// [`Error`] if the data set cannot be read, or has no record with a target.
+    pub fn evaluate(&self, data: impl Into<Data>) -> Result<Score, Error> {
+        let source = data.into().open(self.schema.layout())?;
+        self.guarded(|model| score(model.posterior(), &model.schema, &source))?
+    }
+
+    /// The predictions along each column but texts, with the others in the middle; the largest effect first.
+    #[must_use]
+    pub fn effects(&self) -> Vec<Effect> {
+        effects::effects(self)
+    }
+
+    /// Encoded inputs in the middle of every column.
+    #[must_use]
+    pub fn middle(&self) -> Vec<f64> {
+        effects::middle(&self.schema)
+    }
+}
+
+/// The same model, with predictions within the bounds of the target if it has any.
+pub(crate) fn within_bounds(posterior: Box<dyn Posterior>, schema: &Schema) -> Box<dyn Posterior> {
+    let bounded =
+        |column: &Column| matches!(column.kind(), Kind::Numeric { scale: Scale::Bounds { .. }, .. });
+    if schema.target().is_some_and(bounded) { Box::new(Bounded(posterior)) } else { posterior }
+}
+
+fn unusable() -> Error {
+    Error::data("holds no model that this program can use", "use a newer program, or fit the model again")
+}
+
+/// Whether a model can predict for so many inputs. Arrays of sizes that do not fit together are only noticed by trying.
+fn predicts(posterior: &dyn Posterior, inputs: usize) -> bool {
+    guarded(|| posterior.predict(&vec![0.0; inputs], &[0.5])).is_some()
+}
+
+/// Compares predictions with the targets of a data set.
+pub(crate) fn score(posterior: &dyn Posterior, schema: &Schema, source: &Source) -> Result<Score, Error> {
+    let encoder = Encoder::new(schema)?;
+    let mut scorer = Scorer::new(schema.target_units().map_or(1.0, |units| units.unit));
+    let mut batches = encoder.stream(source);
+    while let Some(batch) = batches.next_batch()? {
+        for row in batch.rows() {
+            let (inputs, target) = row.split_at(encoder.feature_width());
+            if target.iter().any(|value| !value.is_finite()) {
+                scorer.leave_out();
+                continue;
+            }
+            let predicted: Predicted = posterior.predict(inputs, &QUANTILES);
+            scorer.add(&predicted, target.first().copied().unwrap_or(0.0));
+        }
+    }
+    scorer.finish().ok_or_else(|| {
+        let message = format!("{}: there are no records to test on", data::files(source));
+        Error::data(message, "give a file with at least one record whose target is known")
+    })
+}

@@ -1,0 +1,28 @@
+//! Settings of models, as they are given.
+
+use std::collections::BTreeMap;
+
+use reticent_core::model::SettingValue;
+use serde::Deserialize as _;
+use serde_json::Value;
+
+use crate::error::Error;
+
+/// Settings by name.
+pub(crate) type Settings = BTreeMap<String, SettingValue>;
+
+/// A setting as it is written: a name, `=` and a value.
+///
+/// # Errors
+/// [`Error`] if it is none. Whether the model has such a setting is checked when a fit is planned.
+pub fn parse_setting(text: &str) -> Result<(String, SettingValue), Error> {
+    let parsed = text.split_once('=').and_then(|(name, value)| Some((name.to_owned(), value.parse().ok()?)));
+    parsed.ok_or_else(|| {
+        Error::settings(format!("--set {text:?} is not NAME=VALUE"), "such as --set components=3")
+    })
+}
+
+/// The settings in a plan file; nothing if it has none.
+pub(crate) fn from_json(settings: &Value) -> Result<Option<Settings>, &'static str> {
+    Option::deserialize(settings).map_err(|_| "its settings are not values by name")
+}

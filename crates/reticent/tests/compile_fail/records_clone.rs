@@ -1,5 +1,0 @@
-//! Records cannot be copied.
-fn main() {
-    let records = reticent::wall::Records::new(vec![1.0], 1).unwrap();
-    let _second = records.clone();
-}

@@ -1,5 +1,0 @@
-//! Records cannot be walked through.
-fn main() {
-    let records = reticent::wall::Records::new(vec![1.0], 1).unwrap();
-    for _record in records {}
-}
