@@ -13,6 +13,9 @@ use crate::journal::{Item, Journal, Replay};
 /// Is called before each release.
 pub(crate) type OnProgress = Box<dyn FnMut(Step<'_>) + Send>;
 
+/// The journal of a run, and what of it is replayed if the run is resumed.
+pub(crate) type Journalled = (Journal, Option<Replay>);
+
 /// What a run is charged to, and where it keeps what it releases.
 ///
 /// # Privacy
@@ -90,7 +93,7 @@ impl Charge {
     /// Resumes after the releases of a journal, if there are any.
     pub(crate) fn new(
         account: Account,
-        journal: Option<(Journal, Option<Replay>)>,
+        journal: Option<Journalled>,
         on_progress: Option<OnProgress>,
         cancel: Cancel,
     ) -> Self {

@@ -195,7 +195,7 @@ impl Left {
         {
             return Err(Fault::InUse);
         }
-        let mut frames = match Frames::new(file.try_clone()?)? {
+        let mut frames = match Frames::open(file.try_clone()?)? {
             Opened::Frames(frames) => frames,
             Opened::OtherVersion => return Err(Fault::OtherVersion),
             Opened::NotAJournal => return Err(Fault::NotAJournal),
@@ -267,7 +267,7 @@ pub(crate) struct Replay {
 impl Replay {
     fn open(path: &Path) -> io::Result<Self> {
         // A handle of its own, which reads from the start while the other writes at the end.
-        let Opened::Frames(mut frames) = Frames::new(reticent_files::open_private(path)?)? else {
+        let Opened::Frames(mut frames) = Frames::open(reticent_files::open_private(path)?)? else {
             return Err(ErrorKind::InvalidData.into());
         };
         frames.next()?;
@@ -335,7 +335,7 @@ enum Opened {
 }
 
 impl Frames {
-    fn new(file: File) -> io::Result<Opened> {
+    fn open(file: File) -> io::Result<Opened> {
         let length = file.metadata()?.len();
         let mut from = BufReader::new(file);
         let mut magic = vec![0; MAGIC.len()];

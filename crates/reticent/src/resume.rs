@@ -8,7 +8,7 @@ use reticent_tables::Schema;
 use serde_json::Value;
 
 use crate::cancel::Cancel;
-use crate::charge::{Account, Charge, Ended, Fate, OnProgress};
+use crate::charge::{Account, Charge, Ended, Fate, Journalled, OnProgress};
 use crate::error::{Error, ErrorKind};
 use crate::journal::{self, Fault, Header, Journal, Left, Replay, Tail};
 use crate::session;
@@ -59,7 +59,7 @@ impl Place<'_> {
         Ok(Charge::new(account, journal, on_progress, cancel))
     }
 
-    fn begun_or_resumed(&self, of: &Value) -> Result<(Account, Option<(Journal, Option<Replay>)>), Error> {
+    fn begun_or_resumed(&self, of: &Value) -> Result<(Account, Option<Journalled>), Error> {
         if !self.private {
             return Ok((Account::None(Unlimited), None));
         }

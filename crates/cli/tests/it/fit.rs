@@ -205,7 +205,7 @@ fn a_private_network_of_two_classes_is_refused_before_the_charge() {
     failed_with(&format!("{fit} {PRIVACY} --ledger {ledger} --data-set people"), "`logistic` or `probit`");
     let shown = json(&format!("ledger show {ledger}"));
     assert_eq!(shown[0]["spent"]["epsilon"].as_f64(), Some(0.0), "{shown}");
-    assert!(!std::path::Path::new(&case.path("model.reticent")).exists());
+    assert!(!Path::new(&case.path("model.reticent")).exists());
 }
 
 #[track_caller]

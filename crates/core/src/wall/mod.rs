@@ -315,7 +315,6 @@ impl Wall {
     }
 
     /// Writes the receipt, to be completed and settled once its model is safe.
-    #[must_use]
     pub fn close(self, projections: u64) -> Closed {
         let Plan { records, adjacency, groups, .. } = self.plan;
         let groups = groups.into_iter().map(|group| group.entry).collect();
