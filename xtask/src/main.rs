@@ -1,10 +1,12 @@
-//! Checks and benches: `cargo xtask test | deny | fuzz | bench | docs | audit`.
+//! Checks and benches: `cargo xtask test | deny | package | fuzz | bench | docs | picture | audit`.
 
 mod audit;
 mod bench;
 mod deny;
 mod docs;
 mod fuzz;
+mod package;
+mod picture;
 mod test;
 
 use std::path::PathBuf;
@@ -13,9 +15,11 @@ use std::process::{Command, ExitCode};
 const USAGE: &str = "\
 cargo xtask test                        format, lints, docs and every test
 cargo xtask deny                        licences, sources, banned and double dependencies
+cargo xtask package                     whether the packages to be published are complete
 cargo xtask fuzz --minutes M            fuzzes every reader for so long, or one with --target T; --seed S repeats a search
 cargo xtask bench accounting [--peers]  how fast the accountant is, alone or beside its peers
 cargo xtask docs                        the documentation, with its formulas
+cargo xtask picture                     fits anew and draws docs/picture.svg
 cargo xtask audit [--short]             attacks on every model, about 20 minutes; writes docs/audit.md unless --short";
 
 /// What a task ends with: nothing, or what went wrong.
@@ -27,10 +31,12 @@ fn main() -> ExitCode {
     let outcome = match words[..] {
         ["test"] => test::run(),
         ["deny"] => deny::run(),
+        ["package"] => package::run(),
         ["fuzz", ref rest @ ..] => fuzz::run(rest),
         ["bench", "accounting"] => bench::accounting(false),
         ["bench", "accounting", "--peers"] => bench::accounting(true),
         ["docs"] => docs::run(),
+        ["picture"] => picture::draw(),
         ["audit"] => audit::run_all(false),
         ["audit", "--short"] => audit::run_all(true),
         _ => {

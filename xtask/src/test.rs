@@ -7,6 +7,7 @@ use crate::{Outcome, command};
 
 fn checks() -> Outcome {
     crate::deny::run()?;
+    crate::package::run()?;
     crate::run(&mut command("cargo", &["fmt", "--all", "--check"]))?;
     let lints = ["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"];
     crate::run(&mut command("cargo", &lints))?;

@@ -46,8 +46,3 @@ pub mod zcdp;
 pub use account::{Cost, Method, account, account_delta, compare};
 pub use error::Error;
 pub use event::{Adjacency, Event, Mechanism, Release, Sampling};
-
-/// Compiles and runs the example in the project's README.
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;

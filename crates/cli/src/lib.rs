@@ -1,5 +1,14 @@
 //! The `reticent` command, as a library: [`main`] is all of it.
 //!
+//! Each command is a module with its arguments and what it prints; the crate [`reticent`] does the work. [`run`] carries out a command in this
+//! process:
+//!
+//! ```
+//! let text = reticent_cli::run(["account", "--noise-multiplier", "4", "--delta", "1e-5"])?;
+//! assert!(text.contains("epsilon"));
+//! # Ok::<(), reticent_cli::Failure>(())
+//! ```
+//!
 //! Standard output is data, standard error is for people; 0 is success, 1 a failure, 2 bad usage.
 //!
 //! What a model file holds is shown by [`show_model`] and [`report_model`]. Both are functions of the file alone, and the

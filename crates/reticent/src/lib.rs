@@ -85,3 +85,8 @@ pub use reticent_tables::{
     Check, Column, ColumnCheck, Delimiter, Format, Header, Kind, Layout, ModelFile, Origin, Scale, Schema,
     SchemaError, Source, Spots, TableError, Units,
 };
+
+/// Compiles the example of the README of this crate, which is also that of the project's.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

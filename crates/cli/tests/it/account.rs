@@ -110,17 +110,6 @@ fn unknown_words_are_usage_errors() {
     }
 }
 
-/// The table in the README is what the command above it prints.
-#[test]
-fn the_readme_tells_the_truth() {
-    let readme = include_str!("../../../../README.md");
-    let mut blocks = readme.split("```");
-    let command = blocks.find(|block| block.starts_with("sh\nreticent account")).expect("a command");
-    let shown = blocks.find(|block| block.starts_with("text\n")).expect("its output");
-    let printed = stdout(command.trim_start_matches("sh\nreticent").trim());
-    assert_eq!(printed.trim(), shown.trim_start_matches("text\n").trim());
-}
-
 /// `reticent account ... | head -1` is not a failure.
 #[cfg(unix)]
 #[test]

@@ -14,6 +14,7 @@ mod injection;
 mod interrupt;
 mod ledger;
 mod plan;
+mod readme;
 mod real;
 mod report;
 mod scores;
