@@ -131,7 +131,7 @@ impl Axis {
         }
     }
 
-    /// 1, 2, 5 times powers of ten if there is count for all, else every n-th power of ten.
+    /// 1, 2, 5 times powers of ten if `count` allows all, else every n-th power of ten.
     fn logarithmic_ticks(&self, count: usize) -> Vec<f64> {
         let (first, last) = (self.low.log10().floor() as i32, self.high.log10().ceil() as i32);
         let of = |multiples: &'static [f64], every: i32| {
