@@ -1,4 +1,4 @@
-//! What the targets share: each is one reader of `reticent-mutations`, with its seeds and its own mutations.
+//! Shared code of the targets: each is one reader of `reticent-mutations`, with its seeds and mutations.
 
 use reticent_mutations::{Dice, Reader, reader};
 
@@ -7,7 +7,7 @@ pub fn of_target(name: &str) -> &'static Reader {
     reader(name).expect("a target is named after its reader")
 }
 
-/// Writes what fuzzing starts from into the folder that `RETICENT_SEEDS` names, if it is set.
+/// Writes the seeds into the folder `RETICENT_SEEDS`, if it is set.
 pub fn write_seeds(reader: &Reader) {
     let Some(folder) = std::env::var_os("RETICENT_SEEDS") else { return };
     for (number, seed) in reader.seeds().iter().enumerate() {
@@ -16,21 +16,21 @@ pub fn write_seeds(reader: &Reader) {
     }
 }
 
-/// A mutation that keeps the structure, or one of libFuzzer's, which come from the compared values it has seen.
-pub fn mutate(reader: &Reader, data: &mut [u8], size: usize, most: usize, seed: u32) -> usize {
+/// A structure-aware mutation, or one of libFuzzer, which uses values from traced comparisons.
+pub fn mutate(reader: &Reader, data: &mut [u8], size: usize, max_size: usize, seed: u32) -> usize {
     let mut dice = Dice::new(u64::from(seed));
     if dice.below(2) == 0 {
-        return libfuzzer_sys::fuzzer_mutate(data, size, most);
+        return libfuzzer_sys::fuzzer_mutate(data, size, max_size);
     }
     let mut bytes = data[..size].to_vec();
     reader.mutate(&mut bytes, &mut dice);
-    let size = bytes.len().min(most);
+    let size = bytes.len().min(max_size);
     data[..size].copy_from_slice(&bytes[..size]);
     size
 }
 
-/// A fuzz target. Panics that a reader catches, as those of the Parquet library, are none to libFuzzer: what catches them keeps its
-/// hook, which aborts, from being called.
+/// A fuzz target. Panics that a reader catches, such as those of the Parquet library, are no findings: the reader keeps the aborting
+/// panic hook of libFuzzer from being called.
 #[macro_export]
 macro_rules! target {
     ($name:literal) => {

@@ -2,9 +2,9 @@
 
 use crate::{Outcome, command, root, run};
 
-/// Plays all games of `crates/audit`, and writes `docs/audit.md`; with `short`, few games and no document.
+/// Runs the audit of `crates/audit` and writes `docs/audit.md`; with `short`, few games and no document.
 pub(crate) fn run_all(short: bool) -> Outcome {
-    // One after the other: the audit's fixed seeds are a feature that the program must not be built with. The audit is built with the program
+    // Two builds: the audit enables fixed seeds, a feature that the program must not be built with. The audit is built with the program
     // among the selected packages, so that both have the same features of all other dependencies, which are then built once. The profile is
     // that of the tests, which is optimised.
     let program: &[&str] = &["--package", "reticent-cli", "--bin", "reticent"];

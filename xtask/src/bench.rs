@@ -2,7 +2,7 @@
 
 use crate::{Outcome, command, root, run};
 
-/// The peers, as they were when their figures were first taken.
+/// Pinned versions of the peers, those of the published figures.
 const PEERS: [&str; 2] = ["dp-accounting==0.6.0", "autodp==0.2.3.1"];
 
 pub(crate) fn accounting(peers: bool) -> Outcome {

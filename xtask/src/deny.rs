@@ -1,7 +1,7 @@
-//! `cargo xtask deny`: what dependencies may be, by `deny.toml`.
+//! `cargo xtask deny`: checks the dependencies against `deny.toml`.
 //!
-//! The parts of cargo-deny that need no database, over what `cargo metadata` prints: cargo-deny itself takes longer to build than most of the
-//! tests take to run.
+//! Implements the parts of cargo-deny that need no database on the output of `cargo metadata`: building cargo-deny takes longer than most
+//! of the tests.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub(crate) fn run() -> Outcome {
         println!("{manifest}: {} packages, {} faults", packages.len(), found.len());
         faults.extend(found.into_iter().map(|fault| format!("{manifest}: {fault}")));
     }
-    if faults.is_empty() { Ok(()) } else { Err(format!("deny.toml is not kept to\n{}", faults.join("\n"))) }
+    if faults.is_empty() { Ok(()) } else { Err(format!("deny.toml is violated\n{}", faults.join("\n"))) }
 }
 
 /// Every package that is built for one of the targets.
@@ -46,9 +46,9 @@ struct Package {
     name: String,
     version: String,
     licence: String,
-    /// None of those in the repository itself.
+    /// `None` for packages of the repository.
     source: Option<String>,
-    /// Dependencies of any version that are not in the repository.
+    /// Dependencies without a version requirement that are not in the repository.
     wildcards: Vec<String>,
 }
 
@@ -108,7 +108,7 @@ impl Rules {
                 faults.push(format!("{name} {version}: not from a registry that is allowed"));
             }
             if source.is_none() && !wildcards.is_empty() {
-                faults.push(format!("{name}: any version of {} will do", wildcards.join(", ")));
+                faults.push(format!("{name}: no version requirement for {}", wildcards.join(", ")));
             }
             if !self.names("bans", "skip", package) {
                 versions.entry(name).or_default().push(version);
@@ -134,7 +134,7 @@ fn is_about(entry: &Setting, package: &Package) -> bool {
     entry.get("crate").and_then(Setting::as_str).is_some_and(|spec| package.is(spec))
 }
 
-/// Whether a licence expression (SPDX, or the older `MIT/Apache-2.0`) can be met with licences that are allowed.
+/// Whether allowed licences satisfy a licence expression (SPDX, or the older `MIT/Apache-2.0`).
 fn allowed(expression: &str, allow: &dyn Fn(&str) -> bool) -> bool {
     let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");
     let words: Vec<&str> = spaced.split_whitespace().collect();

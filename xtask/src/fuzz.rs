@@ -1,7 +1,7 @@
 //! `cargo xtask fuzz`
 //!
-//! The targets are built by the stable compiler with LLVM's coverage pass, which libFuzzer is guided by: cargo-fuzz does the same, and
-//! need not be installed for it. The pass is a flag that only `RUSTC_BOOTSTRAP` unlocks on a stable compiler.
+//! Builds the targets with the stable compiler and LLVM's coverage pass, as cargo-fuzz does, which need not be installed. The flag of
+//! the pass requires `RUSTC_BOOTSTRAP` on a stable compiler.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -9,45 +9,45 @@ use std::process::{Child, Command, Stdio};
 
 use crate::{Outcome, root};
 
-/// What one input may take: seconds, and megabytes of memory.
+/// Limits for one input: seconds, and megabytes of memory.
 const LIMITS: [&str; 2] = ["-timeout=60", "-rss_limit_mb=2048"];
 
-/// Every edge of the control flow counted, and compared values seen, so that magic numbers are found.
+/// Counts every edge of the control flow and traces comparisons, so that magic numbers are found.
 const COVERAGE: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares";
 
-/// What is asked for on the command line.
-struct Asked {
+/// Command-line options.
+struct Options {
     seconds: u64,
     target: Option<String>,
     seed: u32,
 }
 
-fn asked(arguments: &[&str]) -> Result<Asked, String> {
-    let mut asked = Asked { seconds: 0, target: None, seed: 0 };
+fn parse(arguments: &[&str]) -> Result<Options, String> {
+    let mut options = Options { seconds: 0, target: None, seed: 0 };
     for pair in arguments.chunks(2) {
         let wrong = || format!("{}: not an option with a value that can be used", pair.join(" "));
         match *pair {
             ["--minutes", minutes] => {
                 let minutes: f64 = minutes.parse().map_err(|_| wrong())?;
-                asked.seconds = (60.0 * minutes).ceil() as u64;
+                options.seconds = (60.0 * minutes).ceil() as u64;
             }
-            ["--target", target] => asked.target = Some(target.to_owned()),
-            ["--seed", seed] => asked.seed = seed.parse().map_err(|_| wrong())?,
+            ["--target", target] => options.target = Some(target.to_owned()),
+            ["--seed", seed] => options.seed = seed.parse().map_err(|_| wrong())?,
             _ => return Err(wrong()),
         }
     }
-    // To libFuzzer no time is all the time there is.
-    if asked.seconds == 0 { Err("--minutes must be above 0".to_owned()) } else { Ok(asked) }
+    // libFuzzer treats a time of 0 as unlimited.
+    if options.seconds == 0 { Err("--minutes must be above 0".to_owned()) } else { Ok(options) }
 }
 
-/// Builds the targets, and runs each for so long, as many at once as there are cores.
+/// Builds the targets and runs each for the given time, one per core in parallel.
 pub(crate) fn run(arguments: &[&str]) -> Outcome {
-    let asked = asked(arguments)?;
+    let options = parse(arguments)?;
     let folder = root().join("fuzz");
     let mut targets = targets(&folder)?;
-    if let Some(only) = &asked.target {
+    if let Some(only) = &options.target {
         targets.retain(|target| target == only);
         if targets.is_empty() {
             return Err(format!("there is no target {only:?} in fuzz/fuzz_targets"));
@@ -55,10 +55,10 @@ pub(crate) fn run(arguments: &[&str]) -> Outcome {
     }
     let programs = build(&folder)?;
     let corpora = folder.join("target/corpus");
-    // Killed and finished fuzzers alike leave their files behind.
+    // Removed at the end, since fuzzers leave their files behind.
     let scratch = Path::new("/dev/shm").join(format!("reticent-fuzz-{}", std::process::id()));
     let _ = std::fs::create_dir(&scratch);
-    let outcome = Fuzzing { folder, programs, corpora, scratch: scratch.clone(), asked }.all(&targets);
+    let outcome = Fuzzing { folder, programs, corpora, scratch: scratch.clone(), options }.all(&targets);
     let _ = std::fs::remove_dir_all(&scratch);
     outcome
 }
@@ -73,12 +73,12 @@ fn targets(folder: &Path) -> Result<Vec<String>, String> {
     Ok(names)
 }
 
-/// Builds all targets: the folder where they are.
+/// Builds all targets and returns their folder.
 fn build(folder: &Path) -> Result<PathBuf, String> {
     let version = Command::new("rustc").arg("-vV").output().map_err(|error| format!("rustc: {error}"))?;
     let version = String::from_utf8_lossy(&version.stdout).into_owned();
     let host = version.lines().find_map(|line| line.strip_prefix("host: ")).ok_or("rustc states no host")?;
-    // With a target named, the flags are not those of build scripts and macros too, which no fuzzer is linked to.
+    // With an explicit target, the flags do not apply to build scripts and macros, which are not linked to libFuzzer.
     let mut command = Command::new("cargo");
     command.args(["build", "--release", "--target", host]).current_dir(folder);
     command.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", COVERAGE);
@@ -89,10 +89,10 @@ fn build(folder: &Path) -> Result<PathBuf, String> {
 struct Fuzzing {
     folder: PathBuf,
     programs: PathBuf,
-    /// What was found to reach new code grows here, and is no part of the repository.
+    /// Growing corpora of inputs that reach new code; not part of the repository.
     corpora: PathBuf,
     scratch: PathBuf,
-    asked: Asked,
+    options: Options,
 }
 
 impl Fuzzing {
@@ -138,20 +138,20 @@ impl Fuzzing {
             .arg(kept)
             .args(LIMITS);
         command
-            .arg(format!("-max_total_time={}", self.asked.seconds))
-            .arg(format!("-seed={}", self.asked.seed));
+            .arg(format!("-max_total_time={}", self.options.seconds))
+            .arg(format!("-seed={}", self.options.seed));
         command.arg(format!("-artifact_prefix={}/", artifacts.display())).arg("-print_final_stats=1");
         command.arg("-max_len=65536").stdout(Stdio::null()).stderr(log).current_dir(&self.folder);
         command.spawn().map_err(wrong)
     }
 
-    /// What libFuzzer has printed, whatever its encoding.
+    /// The log of libFuzzer.
     fn printed(&self, target: &str) -> String {
         std::fs::read(self.log(target))
             .map_or(String::new(), |bytes| String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// How many inputs were tried, and how much code they have reached.
+    /// Number of inputs, covered edges and peak memory.
     fn summary(&self, target: &str) -> String {
         let printed = self.printed(target);
         let stat = |name: &str| {
@@ -163,7 +163,7 @@ impl Fuzzing {
         format!("{inputs} inputs, {} edges, at most {memory} MB", reached.unwrap_or("?"))
     }
 
-    /// The end of what was printed, and how to see it again.
+    /// Prints the end of the log, and how to reproduce it.
     fn explain(&self, target: &str) {
         let printed = self.printed(target);
         let lines: Vec<&str> = printed.lines().collect();

@@ -1,9 +1,9 @@
-//! How fast the accountant is, and, beside its peers, how many times faster at the same tightness.
+//! Time of the accountants, and the ratio to their peers at the same tightness.
 //!
 //! `cargo xtask bench accounting --peers` installs the peers and names their Python in `RETICENT_PEERS_PYTHON`.
-//! Medians of five, in CPU seconds of one thread on both sides (wall seconds where the system does not tell them).
+//! Medians of five, in CPU seconds of one thread on both sides (wall seconds where the system does not report them).
 
-#![allow(clippy::print_stdout, reason = "a bench reports")]
+#![allow(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 use std::collections::HashMap;
 use std::hint::black_box;
@@ -21,7 +21,7 @@ fn poisson(sigma: f64) -> Event {
     Event::gaussian(sigma, Sampling::Poisson { rate: 0.001 }).repeat(STEPS)
 }
 
-/// The median of five, after one to warm up: seconds and the answer.
+/// The median of five calls after a warm-up: seconds and the result.
 fn measure<T>(mut call: impl FnMut() -> T) -> (f64, T) {
     call();
     let mut runs: Vec<(f64, T)> = (0..5)
@@ -43,7 +43,7 @@ fn measure<T>(mut call: impl FnMut() -> T) -> (f64, T) {
     runs.swap_remove(2)
 }
 
-/// What this thread has run for, on Linux.
+/// CPU seconds of this thread, on Linux.
 fn cpu_seconds() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split(' ').next()?.parse::<f64>().ok().map(|nanoseconds| nanoseconds * 1e-9)

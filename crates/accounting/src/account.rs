@@ -1,4 +1,4 @@
-//! One question, any accountant.
+//! One interface to all accountants.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,13 +13,13 @@ use crate::{composition, gaussian, rdp, zcdp};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Method {
-    /// The exact Gaussian where it applies, else [`Method::Pld`], or [`Method::Rdp`] where that is smaller.
+    /// [`Method::Exact`] where it applies, else [`Method::Pld`], or [`Method::Rdp`] where that is smaller.
     Auto,
     /// The exact Gaussian mechanism: only Gaussian releases on all records.
     Exact,
     /// Privacy loss distributions.
     Pld,
-    /// Renyi DP with the tightest curve we have for each sampler (Theorem 27 for fixed size), improved conversion.
+    /// Renyi DP with the tightest known curve of each sampler (Theorem 27 for fixed size), improved conversion.
     Rdp,
     /// Renyi DP, fixed-size sampling by Theorem 9 of Wang, Balle and Kasiviswanathan.
     Wang9,
@@ -27,7 +27,7 @@ pub enum Method {
     Wang27,
     /// Zero-concentrated DP: releases on all records only.
     Zcdp,
-    /// The optimal composition of pure mechanisms of which nothing but epsilon is known.
+    /// The optimal composition of pure mechanisms that are known by their epsilon alone.
     Composition,
 }
 
@@ -66,22 +66,22 @@ impl FromStr for Method {
     }
 }
 
-/// The name is not that of an accountant.
+/// No accountant has this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no accountant called {0:?}")]
 pub struct UnknownMethod(String);
 
-/// What an event costs.
+/// The privacy cost of an event.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Cost {
-    /// The guarantee is the upper end. Accountants that only bound from above have a lower end of 0.
+    /// The guarantee is the upper bound; the lower bound is 0 for accountants that have none.
     pub epsilon: Bracket,
-    /// At this $\delta$.
+    /// The $\delta$ that [`epsilon`](Self::epsilon) holds for.
     pub delta: f64,
-    /// Under this adjacency.
+    /// The adjacency that it holds under.
     pub adjacency: Adjacency,
-    /// By this accountant (never [`Method::Auto`]).
+    /// The accountant that computed it (never [`Method::Auto`]).
     pub method: Method,
 }
 
@@ -177,10 +177,10 @@ pub fn account_delta(
     }
 }
 
-/// Every accountant's answer, in the order of [`Method::ALL`]; those that have none say why. The two theorems on
-/// fixed-size sampling are left out where there is none: they would only repeat [`Method::Rdp`].
+/// The cost by every accountant, in the order of [`Method::ALL`]; an error states why one does not apply. The two theorems
+/// on fixed-size sampling are left out of events without it: they would repeat [`Method::Rdp`].
 pub fn compare(event: &Event, adjacency: Adjacency, delta: f64) -> Vec<(Method, Result<Cost, Error>)> {
-    let fixed = rdp::wants_integers(event).unwrap_or(false);
+    let fixed = rdp::requires_integer_orders(event).unwrap_or(false);
     let methods =
         Method::ALL.into_iter().filter(|method| fixed || !matches!(method, Method::Wang9 | Method::Wang27));
     methods.map(|method| (method, account(event, adjacency, delta, method))).collect()
@@ -192,8 +192,8 @@ fn auto(event: &Event, adjacency: Adjacency, delta: f64, pld: PldAccountant) -> 
         answer => return answer,
     }
     let tight = account_by(event, adjacency, delta, Method::Pld, pld)?;
-    // The pair that dominates all bounded-range mechanisms composes worse than they do, and a grid can give out: there
-    // Renyi DP may do better. What it reports is then also all that is known from below.
+    // The pair that dominates all bounded-range mechanisms composes worse than they do, and a grid has a limited
+    // resolution: Renyi DP may be tighter there. For bounded ranges the lower bound of the pair does not apply then.
     let is_range = |release: &Release| matches!(release.mechanism, Mechanism::BoundedRange { .. });
     let ranged = event.releases()?.iter().any(|(release, _)| is_range(release));
     if !ranged && tight.epsilon.width() <= 0.1 * tight.epsilon.upper {
@@ -208,7 +208,7 @@ fn auto(event: &Event, adjacency: Adjacency, delta: f64, pld: PldAccountant) -> 
     }
 }
 
-/// Without a delta, the epsilons of pure releases add up, sampled or not; rounding is upwards.
+/// Basic composition at delta 0: the epsilons of pure releases add up, sampled or not; rounded up.
 fn pure(event: &Event, adjacency: Adjacency) -> Result<Cost, Error> {
     let method = Method::Composition;
     for (release, _) in event.releases()? {
@@ -232,18 +232,21 @@ fn upper_only(upper: f64) -> Bracket {
 
 fn renyi_curve(event: &Event, adjacency: Adjacency, method: Method) -> Result<rdp::Curve, Error> {
     let theorem = if method == Method::Wang9 { Theorem::Nine } else { Theorem::TwentySeven };
-    let orders =
-        if rdp::wants_integers(event)? { rdp::default_integer_orders() } else { rdp::default_orders() };
+    let orders = if rdp::requires_integer_orders(event)? {
+        rdp::default_integer_orders()
+    } else {
+        rdp::default_orders()
+    };
     rdp::curve(event, adjacency, &orders, theorem)
 }
 
-/// The multiplier of the one Gaussian release that costs as much as all of them; infinite when there are none.
+/// The noise multiplier of the single Gaussian release of equal cost; infinite when there are no releases.
 fn joint_multiplier(event: &Event, adjacency: Adjacency) -> Result<f64, Error> {
     let mut precision = 0.0;
     for (release, times) in event.releases()? {
         rdp::check_pairing(release.sampling, adjacency, Method::Exact)?;
         match release.mechanism {
-            Mechanism::Gaussian { noise_multiplier } if release.sampling.is_whole() => {
+            Mechanism::Gaussian { noise_multiplier } if release.sampling.uses_all_records() => {
                 precision += times as f64 / (noise_multiplier * noise_multiplier);
             }
             _ => {
@@ -261,16 +264,8 @@ fn joint_multiplier(event: &Event, adjacency: Adjacency) -> Result<f64, Error> {
 
 /// Basic composition of the pure releases; infinite if one is not pure.
 fn pure_sum(event: &Event) -> Result<f64, Error> {
-    let each = |(release, times): &(Release, u64)| *times as f64 * pure_epsilon(release.mechanism);
+    let each = |(release, times): &(Release, u64)| *times as f64 * release.mechanism.pure_epsilon();
     Ok(event.releases()?.iter().map(each).sum())
-}
-
-fn pure_epsilon(mechanism: Mechanism) -> f64 {
-    match mechanism {
-        Mechanism::Gaussian { .. } => f64::INFINITY,
-        Mechanism::Laplace { noise_multiplier } => 1.0 / noise_multiplier,
-        Mechanism::Pure { epsilon } | Mechanism::BoundedRange { epsilon } => epsilon,
-    }
 }
 
 fn pure_releases(event: &Event, adjacency: Adjacency) -> Result<Vec<(f64, u64)>, Error> {
@@ -278,10 +273,10 @@ fn pure_releases(event: &Event, adjacency: Adjacency) -> Result<Vec<(f64, u64)>,
     let mut parts = Vec::new();
     for (release, times) in event.releases()? {
         rdp::check_pairing(release.sampling, adjacency, Method::Composition)?;
-        if !release.sampling.is_whole() {
+        if !release.sampling.uses_all_records() {
             return Err(unsupported("sampled releases", "use the pld accountant"));
         }
-        let epsilon = pure_epsilon(release.mechanism);
+        let epsilon = release.mechanism.pure_epsilon();
         if epsilon.is_infinite() {
             return Err(unsupported("Gaussian releases", "use the exact or the pld accountant"));
         }

@@ -1,4 +1,4 @@
-//! The parameter that meets a target, instead of the target a parameter meets.
+//! Calibration: the noise multiplier or the number of steps that meets a target epsilon.
 
 use crate::account::{Method, account, account_by};
 use crate::error::{Error, check_delta, check_epsilon};
@@ -10,13 +10,13 @@ use crate::root::boundary;
 /// Relative tolerance of the noise multiplier.
 pub const TOLERANCE: f64 = 1e-6;
 
-/// The noise multipliers searched; no sensible mechanism is outside.
+/// The range of noise multipliers searched.
 const SMALLEST: f64 = 1e-3;
 const LARGEST: f64 = 1e9;
 
 /// The smallest noise multiplier (to a relative $10^{-6}$) for which `event` costs at most `epsilon` at `delta`.
 ///
-/// The answer meets the target: [`account`] on it reports at most `epsilon`.
+/// The result meets the target: [`account`] on it reports at most `epsilon`.
 pub fn noise_multiplier(
     event: impl Fn(f64) -> Event,
     adjacency: Adjacency,
@@ -27,8 +27,8 @@ pub fn noise_multiplier(
     noise_multiplier_by(event, adjacency, epsilon, delta, method, PldAccountant::default())
 }
 
-/// [`noise_multiplier`], with the tightness of `pld` where that accountant is used: quicker with a wider tolerance, at
-/// the price of a little more noise.
+/// [`noise_multiplier`], with the tolerance of `pld` where that accountant is used: a wider tolerance is faster and
+/// gives slightly more noise.
 pub fn noise_multiplier_by(
     event: impl Fn(f64) -> Event,
     adjacency: Adjacency,
@@ -61,32 +61,32 @@ struct Search<'a, F> {
 
 impl<F: Fn(f64) -> Event> Search<'_, F> {
     /// By how much, in logarithms, the cost exceeds the target at noise multiplier $e^x$: scale-free and nearly
-    /// straight.
+    /// linear.
     fn excess(&self, x: f64) -> Result<f64, Error> {
         let cost = account_by(&(self.event)(x.exp()), self.adjacency, self.delta, self.method, self.pld)?;
         Ok((cost.epsilon.upper.max(1e-300) / self.epsilon).ln())
     }
 
-    /// The multiplier, to a relative `tolerance`, looked for around `guess` in growing strides.
+    /// The multiplier, to a relative `tolerance`, searched for around `guess` in growing strides.
     fn smallest(&self, guess: f64, stride: f64, tolerance: f64) -> Result<f64, Error> {
         let (lowest, highest) = (SMALLEST.ln(), LARGEST.ln());
         let mut x = guess.ln();
         let mut value = self.excess(x)?;
         let mut stride = stride;
-        let short = value > 0.0;
+        let too_little_noise = value > 0.0;
         let other = loop {
-            let next = (x + if short { stride } else { -stride }).clamp(lowest, highest);
+            let next = (x + if too_little_noise { stride } else { -stride }).clamp(lowest, highest);
             if next == x {
-                return if short { Err(self.unreachable(value)) } else { Ok(x.exp()) };
+                return if too_little_noise { Err(self.unreachable(value)) } else { Ok(x.exp()) };
             }
             let at_next = self.excess(next)?;
-            if (at_next > 0.0) != short {
+            if (at_next > 0.0) != too_little_noise {
                 break (next, at_next);
             }
             (x, value) = (next, at_next);
             stride *= 1.6;
         };
-        let (outside, inside) = if short { ((x, value), other) } else { (other, (x, value)) };
+        let (outside, inside) = if too_little_noise { ((x, value), other) } else { (other, (x, value)) };
         // Shifted so that both ends are near 1: there a relative tolerance in x is one in the multiplier.
         let shift = 1.0 - outside.0.min(inside.0);
         let moved = |(x, value): (f64, f64)| (x + shift, value);
@@ -172,32 +172,33 @@ mod tests {
 
     /// Laplace noise of scale $1/\varepsilon$ and a little less, since delta is not zero.
     #[test]
-    fn laplace_noise_too() {
+    fn laplace_scale_is_calibrated() {
         let event = |scale| Event::release(Mechanism::Laplace { noise_multiplier: scale }, Sampling::None);
         let scale = noise_multiplier(event, Adjacency::AddRemove, 0.5, 1e-6, Method::Pld).unwrap();
         assert!((0.999 * 2.0..=2.0).contains(&scale), "{scale}");
     }
 
     /// Theorem 9 stays above 0.311 for N = 1000 and 100 passes however large the noise; below that only its
-    /// minimum with the unamplified mechanism helps, at absurd noise, and below the reach of its orders nothing does.
+    /// minimum with the unamplified mechanism helps, at extreme noise, and its orders limit that too.
     #[test]
-    fn a_floor_is_an_error_that_names_the_way_out() {
+    fn an_unreachable_target_is_an_error_with_a_hint() {
         let event =
             |sigma| Event::gaussian(sigma, Sampling::Fixed { batch: 1, records: 1000 }).repeat(100_000);
-        let wang9 = |epsilon| noise_multiplier(event, Adjacency::ReplaceOne, epsilon, 1e-5, Method::Wang9);
+        let by_theorem_9 =
+            |epsilon| noise_multiplier(event, Adjacency::ReplaceOne, epsilon, 1e-5, Method::Wang9);
         let tight = noise_multiplier(event, Adjacency::ReplaceOne, 0.02, 1e-5, Method::Pld).unwrap();
-        assert!(wang9(0.02).unwrap() > 100.0 * tight);
-        let error = wang9(1e-3).unwrap_err();
+        assert!(by_theorem_9(0.02).unwrap() > 100.0 * tight);
+        let error = by_theorem_9(1e-3).unwrap_err();
         assert!(matches!(error, Error::Unreachable { .. }) && error.to_string().contains("pld"), "{error}");
     }
 
     #[test]
-    fn steps_are_the_most_that_fit() {
+    fn steps_is_the_maximum_within_the_budget() {
         let step = Event::gaussian(2.0, Sampling::Poisson { rate: 0.01 });
-        let most = steps(&step, Adjacency::AddRemove, 1.0, 1e-5, Method::Rdp).unwrap();
+        let maximum = steps(&step, Adjacency::AddRemove, 1.0, 1e-5, Method::Rdp).unwrap();
         let cost = |n| account(&step.clone().repeat(n), Adjacency::AddRemove, 1e-5, Method::Rdp).unwrap();
-        assert!(cost(most).epsilon.upper <= 1.0 && cost(most + 1).epsilon.upper > 1.0);
-        let loud = Event::gaussian(0.1, Sampling::None);
-        assert_eq!(steps(&loud, Adjacency::AddRemove, 1.0, 1e-5, Method::Auto).unwrap(), 0);
+        assert!(cost(maximum).epsilon.upper <= 1.0 && cost(maximum + 1).epsilon.upper > 1.0);
+        let expensive = Event::gaussian(0.1, Sampling::None);
+        assert_eq!(steps(&expensive, Adjacency::AddRemove, 1.0, 1e-5, Method::Auto).unwrap(), 0);
     }
 }

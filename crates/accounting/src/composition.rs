@@ -1,4 +1,4 @@
-//! Composition of $k$ mechanisms of which only $(\varepsilon_0, \delta_0)$ is known.
+//! Composition theorems for mechanisms that are known by their $(\varepsilon_0, \delta_0)$ alone.
 
 use crate::error::{Error, check, check_delta};
 use crate::root::boundary;
@@ -46,7 +46,7 @@ pub fn heterogeneous(releases: &[(f64, f64, u64)], delta: f64) -> Result<f64, Er
     Ok(sum.min(first).min(second))
 }
 
-/// The smallest $\varepsilon$ of $k$ mechanisms that are each $(\varepsilon_0,\delta_0)$-DP and nothing else is known:
+/// The smallest $\varepsilon$ of $k$ mechanisms that are each $(\varepsilon_0,\delta_0)$-DP, with no further assumption:
 /// the exact profile of $k$-fold randomised response.
 ///
 /// With $p = e^{\varepsilon_0}/(1+e^{\varepsilon_0})$,
@@ -86,21 +86,21 @@ pub fn optimal_delta(epsilon: f64, delta0: f64, times: u64, target: f64) -> Resu
 /// $\ln\delta(x)$ of $k$-fold randomised response.
 fn log_profile(epsilon: f64, times: u64, x: f64) -> f64 {
     let k = times as f64;
-    // Losses above x are those of j < (k - x/epsilon)/2 "lies".
+    // Losses above x are those of j < (k - x/epsilon)/2 false responses.
     let bound = 0.5 * (k - x / epsilon);
     if bound <= 0.0 {
         return f64::NEG_INFINITY;
     }
-    let lies = -epsilon - (-epsilon).exp().ln_1p();
-    let truths = -(-epsilon).exp().ln_1p();
-    let mode = k * lies.exp();
-    let spread = 40.0 * (k * lies.exp() * truths.exp()).sqrt() + 40.0;
+    let log_false = -epsilon - (-epsilon).exp().ln_1p();
+    let log_true = -(-epsilon).exp().ln_1p();
+    let mode = k * log_false.exp();
+    let spread = 40.0 * (k * log_false.exp() * log_true.exp()).sqrt() + 40.0;
     let mut j = (bound.ceil() - 1.0).min((mode + spread).floor()).min(k);
     let mut log_binomial = libm::lgamma(k + 1.0) - libm::lgamma(j + 1.0) - libm::lgamma(k - j + 1.0);
     let (mut largest, mut sum) = (f64::NEG_INFINITY, 0.0f64);
     while j >= 0.0 {
         let gap = (k - 2.0 * j) * epsilon - x;
-        let term = log_binomial + (k - j) * truths + j * lies + (-(-gap).exp_m1()).ln();
+        let term = log_binomial + (k - j) * log_true + j * log_false + (-(-gap).exp_m1()).ln();
         if term > largest {
             sum = sum * (largest - term).exp() + 1.0;
             largest = term;
@@ -116,7 +116,7 @@ fn log_profile(epsilon: f64, times: u64, x: f64) -> f64 {
     largest + sum.ln()
 }
 
-/// What is left of `delta` for the composition when each mechanism fails outright with probability $\delta_0$:
+/// The share of `delta` left for the composition when each mechanism has infinite loss with probability $\delta_0$:
 /// $\tilde\delta = 1 - (1-\delta)/\prod(1-\delta_i)$.
 fn remaining_delta(delta: f64, log_keep: f64) -> Result<f64, Error> {
     let slack = -((-delta).ln_1p() - log_keep).exp_m1();
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn delta_of_the_parts_must_fit_into_the_whole() {
+    fn deltas_of_the_releases_must_fit_into_the_total() {
         assert!(optimal_epsilon(0.1, 1e-6, 100, 1e-5).is_err());
         assert!(heterogeneous(&[(0.1, 1e-6, 100)], 1e-5).is_err());
     }

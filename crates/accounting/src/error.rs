@@ -1,19 +1,19 @@
-//! What can go wrong, with enough in it to say what to do next.
+//! Errors of the accountants, each with the parameters of a useful message.
 
 use crate::{Adjacency, Method};
 
-/// Why an accountant gave no answer.
+/// Why an accountant returned no cost.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A parameter is outside its domain (NaN counts as outside).
     #[error("{name} must be {expected}, but it is {value}")]
     Domain {
-        /// The parameter, in the field's words.
+        /// The parameter, as it appears in the message.
         name: &'static str,
         /// The domain, to complete "must be ...".
         expected: &'static str,
-        /// What was given.
+        /// The rejected value, a public parameter.
         value: f64,
     },
     /// The batch is larger than the data set it is drawn from.
@@ -30,11 +30,11 @@ pub enum Error {
     /// The accountant has no sound bound for this sampler under this adjacency.
     #[error("{method} has no sound bound for {what} under {adjacency} adjacency; {hint}")]
     Unsupported {
-        /// The accountant that was asked.
+        /// The accountant that has no bound.
         method: Method,
-        /// The sampler and mechanism it was asked about.
+        /// The sampler and mechanism without one.
         what: &'static str,
-        /// The adjacency it was asked for.
+        /// The requested adjacency.
         adjacency: Adjacency,
         /// What to use instead.
         hint: &'static str,
@@ -42,11 +42,11 @@ pub enum Error {
     /// No parameter in the search range meets the target under this accountant.
     #[error("{method} cannot reach epsilon {target}: {reason}; {hint}")]
     Unreachable {
-        /// The accountant that was asked.
+        /// The accountant of the search.
         method: Method,
-        /// The epsilon that was asked for.
+        /// The requested epsilon.
         target: f64,
-        /// Why it cannot.
+        /// The bound's limit.
         reason: String,
         /// What to use instead.
         hint: &'static str,

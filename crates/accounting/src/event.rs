@@ -1,15 +1,15 @@
-//! What happened: a tree of releases, and which pairs of data sets count as neighbours.
+//! Events: trees of releases; adjacency: which pairs of data sets are neighbours.
 
 use std::fmt;
 
 use crate::error::{Error, check};
 
-/// Which pairs of data sets must be hard to tell apart.
+/// Which pairs of data sets are neighbours, and so must be hard to distinguish.
 ///
 /// The *noise multiplier* of an event is always the standard deviation of its noise over the sensitivity **under
 /// the adjacency it is accounted for**. A sum of vectors clipped to $\lVert x\rVert_2 \le C$ has sensitivity $C$
 /// under [`AddRemove`](Adjacency::AddRemove) and $2C$ under [`ReplaceOne`](Adjacency::ReplaceOne): the same noise of
-/// standard deviation $s$ has multiplier $s/C$ in the first reading and $s/2C$ in the second. Other libraries differ
+/// standard deviation $s$ has multiplier $s/C$ under the first and $s/2C$ under the second. Other libraries differ
 /// here by that factor of two, sometimes between two accountants of one library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
@@ -17,14 +17,14 @@ pub enum Adjacency {
     /// One record is exchanged for another; the number of records is public.
     ReplaceOne,
     /// One record is added or removed; the number of records is not public.
-    // As some files of before have it.
+    // Older files have the alias.
     #[cfg_attr(feature = "serde", serde(alias = "add/remove"))]
     AddRemove,
 }
 
 impl Adjacency {
-    /// How many times the clipping norm one record can move a sum: 1 under add/remove adjacency, and under replace-one as many as two
-    /// contributions can be apart: 2 in a ball, $\sqrt2$ where no coordinate is negative.
+    /// The sensitivity of a sum over the clipping norm: 1 under add/remove adjacency; under replace-one the diameter of the set of
+    /// contributions over the norm: 2 for a ball, $\sqrt2$ where no coordinate is negative.
     #[must_use]
     pub fn sensitivity_factor(self, replace_one: f64) -> f64 {
         match self {
@@ -65,7 +65,7 @@ pub enum Mechanism {
     /// Any $\varepsilon$-bounded-range mechanism, such as the exponential mechanism: the log probability ratio
     /// between neighbours varies by at most $\varepsilon$ over the outcomes.
     BoundedRange {
-        /// The width of the interval the log ratio lives in.
+        /// The width of the interval that contains the log ratio.
         epsilon: f64,
     },
 }
@@ -89,7 +89,7 @@ pub enum Sampling {
         /// Records in the data set, $N$, public.
         records: u64,
     },
-    /// The release is one whole pass in which every record is used exactly once, in disjoint batches, in any order.
+    /// The release is one pass over all records in which every record is used exactly once, in disjoint batches, in any order.
     /// No amplification is credited: a pass costs as much as one release on all records (condition on the order;
     /// a single batch differs between neighbours).
     Pass,
@@ -99,13 +99,13 @@ pub enum Sampling {
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Release {
-    /// The noise.
+    /// The noise distribution and its scale.
     pub mechanism: Mechanism,
-    /// The records it is about.
+    /// How its records are chosen.
     pub sampling: Sampling,
 }
 
-/// What happened: releases, composed and repeated, each allowed to depend on the results of those before it.
+/// Releases, composed and repeated; each may depend on the results of those before it (adaptive composition).
 ///
 /// ```
 /// use reticent_accounting::{Event, Mechanism, Sampling};
@@ -120,7 +120,7 @@ pub struct Release {
 pub enum Event {
     /// One release.
     Release(Release),
-    /// All of these.
+    /// The adaptive composition of these events.
     Compose(Vec<Event>),
     /// The same event this many times.
     Repeat(Box<Event>, u64),
@@ -137,7 +137,7 @@ impl Event {
         Self::release(Mechanism::Gaussian { noise_multiplier }, sampling)
     }
 
-    /// This event `times` over.
+    /// The `times`-fold composition of this event.
     #[must_use]
     pub fn repeat(self, times: u64) -> Self {
         Self::Repeat(Box::new(self), times)
@@ -171,13 +171,22 @@ impl Event {
 }
 
 impl Mechanism {
-    /// The one number that sets how much this mechanism reveals.
+    /// The parameter that determines the privacy loss, with its name.
     fn parameter(self) -> (&'static str, f64) {
         match self {
             Self::Gaussian { noise_multiplier } | Self::Laplace { noise_multiplier } => {
                 ("noise multiplier", noise_multiplier)
             }
             Self::Pure { epsilon } | Self::BoundedRange { epsilon } => ("epsilon of a release", epsilon),
+        }
+    }
+
+    /// The largest log probability ratio between neighbours, $\epsilon(\infty)$.
+    pub(crate) fn pure_epsilon(self) -> f64 {
+        match self {
+            Self::Gaussian { .. } => f64::INFINITY,
+            Self::Laplace { noise_multiplier } => 1.0 / noise_multiplier,
+            Self::Pure { epsilon } | Self::BoundedRange { epsilon } => epsilon,
         }
     }
 }
@@ -192,8 +201,8 @@ impl Sampling {
         }
     }
 
-    /// Whether every record takes part, so that there is nothing to amplify.
-    pub(crate) fn is_whole(self) -> bool {
+    /// Whether every record takes part, so that there is no amplification by sampling.
+    pub(crate) fn uses_all_records(self) -> bool {
         self.rate() == 1.0
     }
 }

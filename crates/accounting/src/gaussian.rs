@@ -4,8 +4,8 @@
 //! $$\delta(\varepsilon) = \Phi(a) - e^{\varepsilon}\,\Phi(b),\qquad
 //!   a = \tfrac{1}{2\sigma} - \varepsilon\sigma,\quad b = -\tfrac{1}{2\sigma} - \varepsilon\sigma .$$
 //! Since $\varphi(a) = e^{\varepsilon}\varphi(b)$, this is $\varphi(a)\,[M(-a) - M(-b)]$ with the Mills ratio
-//! $M(x)=\Phi(-x)/\varphi(x)$, a difference we evaluate as the integral of a positive function. So $\ln\delta$ keeps
-//! its digits for any $\delta$ a double can name and beyond.
+//! $M(x)=\Phi(-x)/\varphi(x)$, a difference that is evaluated as the integral of a positive function. So $\ln\delta$
+//! has full precision for any $\delta$, including those below the range of a double.
 //!
 //! $T$ releases on all records are one release with multiplier $\sigma/\sqrt T$.
 //!
@@ -85,7 +85,7 @@ pub fn noise_multiplier(epsilon: f64, delta: f64) -> Result<f64, Error> {
         high += 2.0;
         Ok(at_high) = excess(high);
     }
-    // Solve for 1 + x - low, away from zero, so that the relative tolerance bites.
+    // Solve for 1 + x - low, away from zero, so that the relative tolerance applies.
     let Ok(x) = boundary((1.0, at_low), (1.0 + high - low, at_high), TOLERANCE, |x| excess(x - 1.0 + low));
     Ok((x - 1.0 + low).exp())
 }

@@ -1,10 +1,10 @@
-//! What a sequence of differentially private releases costs.
+//! Privacy accounting: the cost of a sequence of differentially private releases.
 //!
-//! - An [`Event`] says what happened: a [`Mechanism`] on records chosen by a [`Sampling`] scheme, composed and repeated.
-//! - An [`Adjacency`] says which data sets must be hard to tell apart.
-//! - An accountant, named by a [`Method`], turns both into a [`Cost`]: the $\varepsilon$ at a $\delta$, as a
+//! - An [`Event`] describes the releases: a [`Mechanism`] on records chosen by a [`Sampling`] scheme, composed and repeated.
+//! - An [`Adjacency`] defines which data sets are neighbours.
+//! - An accountant, selected by a [`Method`], turns both into a [`Cost`]: the $\varepsilon$ at a $\delta$, as a
 //!   [`Bracket`](pld::Bracket) whose upper end is the guarantee.
-//! - [`calibrate`] goes the other way: the noise, or the number of steps, that meets a target.
+//! - [`calibrate`] inverts this: it finds the noise, or the number of steps, that meets a target.
 //!
 //! The sampler selects the accounting. A pairing without a sound bound is an [`Error`] that names an accountant that has
 //! one; nothing is assumed silently. **The noise multiplier is always the noise's standard deviation over the

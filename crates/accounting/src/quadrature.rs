@@ -1,4 +1,4 @@
-//! Gauss-Legendre rules: all the integrands of this crate are smooth and positive.
+//! Gauss-Legendre quadrature; all integrands of this crate are smooth and positive.
 
 use std::sync::OnceLock;
 

@@ -1,6 +1,6 @@
-//! Where a monotone function changes sign.
+//! Roots of monotone functions and minima of unimodal ones.
 
-/// The boundary of a monotone predicate-like function: `f` is positive at `outside` and not positive at `inside`.
+/// The sign change of a monotone function: `f` is positive at `outside` and not positive at `inside`.
 /// Returns a point that is at most `tolerance` (relative) from the sign change and where `f` is **not positive**,
 /// so that a calibrated parameter always meets its target. False position with the Illinois weights, safeguarded
 /// by bisection; `f` may be infinite.
@@ -23,7 +23,7 @@ pub(crate) fn boundary<E>(
         let secant = inside.0 + (outside.0 - inside.0) * (-b / (a - b));
         // A secant step that would not shrink the interval is replaced by its middle.
         let x = if secant.is_finite() && gap <= 0.6 * width {
-            // Step a little past the estimate, towards the farther end: it will then move close to the root too.
+            // Step a little past the estimate, towards the farther end, so that this end moves close to the root too.
             let margin = (0.01 * gap).max(0.4 * resolution);
             let near_outside = (secant - outside.0).abs() < (secant - inside.0).abs();
             let farther = if near_outside { inside.0 } else { outside.0 };

@@ -31,7 +31,7 @@ pub fn event_rho(event: &Event, adjacency: Adjacency) -> Result<f64, Error> {
     let mut total = 0.0;
     for (release, times) in event.releases()? {
         check_pairing(release.sampling, adjacency, Method::Zcdp)?;
-        if !release.sampling.is_whole() {
+        if !release.sampling.uses_all_records() {
             let what = match release.sampling {
                 Sampling::Poisson { .. } => "Poisson sampling",
                 _ => "fixed-size sampling",

@@ -1,4 +1,4 @@
-//! What must hold for every event, on a wide random grid.
+//! Properties that hold for every event, on random events over a wide range.
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -50,7 +50,7 @@ fn mechanism() -> impl Strategy<Value = Mechanism> {
     ]
 }
 
-/// The same cases in every run; change it to look at others.
+/// The same cases in every run.
 const SEED: RngSeed = RngSeed::Fixed(2026);
 
 /// Room for rounding in comparisons of two computed numbers.
@@ -59,7 +59,7 @@ const ROUNDING: f64 = 1e-9;
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, rng_seed: SEED, ..ProptestConfig::default() })]
 
-    /// No panic, no NaN, no negative epsilon, brackets the right way round, by any accountant.
+    /// No accountant panics or returns NaN, a negative epsilon or an inverted bracket.
     #[test]
     fn every_answer_is_a_number(
         mechanism in mechanism(), (sampling, adjacency) in sampler(), steps in steps(), delta in delta(),
@@ -123,7 +123,7 @@ proptest! {
         prop_assert!(poisson_gaussian(order * factor, rate, sigma).unwrap() >= value * (1.0 - ROUNDING));
     }
 
-    /// How the tree is built does not matter.
+    /// The cost does not depend on the shape of the tree.
     #[test]
     fn composition_is_associative(
         a in mechanism(), b in mechanism(), c in mechanism(), times in 1u64..50, delta in delta(),
@@ -139,7 +139,7 @@ proptest! {
         }
     }
 
-    /// A finer grid only ever narrows the bracket.
+    /// A finer grid narrows the bracket.
     #[test]
     fn brackets_are_nested(
         sigma in multiplier(), (sampling, adjacency) in sampler(), steps in scale(0.0, 6.0), delta in delta(),

@@ -1,9 +1,9 @@
-//! Every figure of the reference table, met within its tolerance.
+//! Comparison with every figure of the reference table, within its tolerance.
 //!
-//! The table is not part of the project; where it is absent the test says so and passes. Set `RETICENT_REFERENCE` to
+//! The table is not part of the project; where it is absent the test prints a note and passes. Set `RETICENT_REFERENCE` to
 //! its folder, or keep it in `../shared/reference` beside the checkout.
 
-#![allow(clippy::print_stderr, reason = "a skipped test says so")]
+#![allow(clippy::print_stderr, reason = "a skipped test prints a note")]
 
 use std::path::PathBuf;
 
@@ -32,19 +32,19 @@ impl Record {
         self.0[field].as_str().unwrap_or("")
     }
 
-    fn maybe(&self, parameter: &str) -> Option<f64> {
+    fn optional(&self, parameter: &str) -> Option<f64> {
         self.0["params"][parameter].as_f64()
     }
 
     fn number(&self, parameter: &str) -> f64 {
-        self.maybe(parameter).unwrap_or_else(|| panic!("{}: no {parameter}", self.text("id")))
+        self.optional(parameter).unwrap_or_else(|| panic!("{}: no {parameter}", self.text("id")))
     }
 
     fn steps(&self) -> f64 {
-        self.maybe("steps").unwrap_or(1.0)
+        self.optional("steps").unwrap_or(1.0)
     }
 
-    fn whole_steps(&self) -> u64 {
+    fn repetitions(&self) -> u64 {
         self.steps() as u64
     }
 
@@ -112,7 +112,7 @@ impl Record {
     fn gaussian_curve(&self, sigma: f64) -> Curve {
         let orders = self.orders();
         let mechanism = Mechanism::Gaussian { noise_multiplier: sigma };
-        let rate = self.maybe("q").unwrap_or(1.0);
+        let rate = self.optional("q").unwrap_or(1.0);
         let point: Box<dyn Fn(f64) -> f64> = if self.is_fixed() {
             let highest = orders.iter().fold(2.0f64, |top, &a| top.max(a)).ceil() as usize;
             let bound = FixedSize::new(mechanism, rate, self.theorem(), highest).unwrap();
@@ -138,12 +138,12 @@ impl Record {
         high
     }
 
-    /// The event in our terms, for a noise multiplier of ours.
+    /// The event of the record with this noise multiplier.
     fn event(&self, sigma: f64) -> (Event, Adjacency) {
-        let rate = self.maybe("q").unwrap_or(1.0);
+        let rate = self.optional("q").unwrap_or(1.0);
         let sampling = if self.is_fixed() {
-            let records = self.maybe("N").unwrap_or_else(|| (1.0 / rate).round());
-            let batch = self.maybe("batch").unwrap_or_else(|| (rate * records).round());
+            let records = self.optional("N").unwrap_or_else(|| (1.0 / rate).round());
+            let batch = self.optional("batch").unwrap_or_else(|| (rate * records).round());
             if (batch / records - rate).abs() <= 1e-12 {
                 Sampling::Fixed { batch: batch as u64, records: records as u64 }
             } else {
@@ -160,15 +160,15 @@ impl Record {
         } else {
             Adjacency::AddRemove
         };
-        (Event::gaussian(sigma, sampling).repeat(self.whole_steps()), adjacency)
+        (Event::gaussian(sigma, sampling).repeat(self.repetitions()), adjacency)
     }
 }
 
-/// What an implementation says, and how it must relate to the figure.
+/// The computed result, and how it must relate to the figure.
 enum Answer {
     /// The same quantity: within the tolerance.
     Same(f64),
-    /// A tight accountant's bracket: to be held against an upper or lower bound or an estimate.
+    /// The bracket of a tight accountant, compared with an upper or lower bound or an estimate.
     Bracket(f64, f64),
 }
 
@@ -200,7 +200,7 @@ fn answer(record: &Record) -> Answer {
                 return Answer::Same(bound.min(record.steps() / scale));
             }
             let event = Event::release(Mechanism::Laplace { noise_multiplier: scale }, Sampling::None);
-            let cost = account(&event.repeat(record.whole_steps()), Adjacency::AddRemove, delta, Method::Pld)
+            let cost = account(&event.repeat(record.repetitions()), Adjacency::AddRemove, delta, Method::Pld)
                 .unwrap();
             Answer::Bracket(cost.epsilon.lower, cost.epsilon.upper)
         }
@@ -219,7 +219,7 @@ fn renyi(record: &Record) -> f64 {
         _ => {
             let sigma = record.number("sigma");
             let mechanism = Mechanism::Gaussian { noise_multiplier: sigma };
-            let rate = record.maybe("q").unwrap_or(1.0);
+            let rate = record.optional("q").unwrap_or(1.0);
             if record.is_fixed() {
                 steps
                     * FixedSize::new(mechanism, rate, record.theorem(), order.ceil() as usize)
@@ -234,14 +234,14 @@ fn renyi(record: &Record) -> f64 {
 
 fn gaussian_answer(record: &Record, quantity: &str) -> Answer {
     let renyi = !record.text("conversion").is_empty();
-    let whole = !record.is_fixed() && !record.is_poisson();
+    let unsampled = !record.is_fixed() && !record.is_poisson();
     let joint = |sigma: f64| sigma / record.steps().sqrt();
     if record.text("mechanism").contains("zCDP") {
         let rho =
             record.steps() * zcdp::rho(Mechanism::Gaussian { noise_multiplier: record.number("sigma") });
         return Answer::Same(zcdp::epsilon(rho, record.number("delta"), Conversion::Improved).unwrap());
     }
-    if whole && record.text("conversion").contains("over reals") {
+    if unsampled && record.text("conversion").contains("over reals") {
         // epsilon = rho + 2 sqrt(rho ln 1/delta), solved for rho = T / 2 sigma^2.
         let l = -record.number("delta").ln();
         let root = (l + record.number("epsilon")).sqrt() - l.sqrt();
@@ -253,7 +253,7 @@ fn gaussian_answer(record: &Record, quantity: &str) -> Answer {
             Answer::Same(curve.epsilon(record.number("delta"), record.conversion()).unwrap().0)
         }
         "sigma" if renyi => Answer::Same(record.renyi_multiplier()),
-        "epsilon" if whole => {
+        "epsilon" if unsampled => {
             let epsilon = gaussian::epsilon(joint(record.number("sigma")), record.number("delta")).unwrap();
             if record.text("bound") == "exact" {
                 Answer::Same(epsilon)
@@ -261,10 +261,10 @@ fn gaussian_answer(record: &Record, quantity: &str) -> Answer {
                 Answer::Bracket(epsilon, epsilon)
             }
         }
-        "delta" if whole => {
+        "delta" if unsampled => {
             Answer::Same(gaussian::delta(joint(record.number("sigma")), record.number("epsilon")).unwrap())
         }
-        "sigma" if whole => {
+        "sigma" if unsampled => {
             let one = gaussian::noise_multiplier(record.number("epsilon"), record.number("delta")).unwrap();
             Answer::Same(one * record.steps().sqrt())
         }
@@ -295,14 +295,14 @@ fn gaussian_answer(record: &Record, quantity: &str) -> Answer {
 
 fn composition_answer(record: &Record, quantity: &str) -> Answer {
     let (epsilon, delta0, times) =
-        (record.number("epsilon0"), record.maybe("delta0").unwrap_or(0.0), record.whole_steps());
+        (record.number("epsilon0"), record.optional("delta0").unwrap_or(0.0), record.repetitions());
     let theorem = record.text("theorem");
     if quantity == "delta" {
         return Answer::Same(
             composition::optimal_delta(epsilon, delta0, times, record.number("epsilon")).unwrap(),
         );
     }
-    if let Some(slack) = record.maybe("delta_slack") {
+    if let Some(slack) = record.optional("delta_slack") {
         // The table has the theorem alone; ours is never above basic composition.
         let k = times as f64;
         let strong = composition::strong(epsilon, times, slack).unwrap();

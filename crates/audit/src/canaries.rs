@@ -1,4 +1,4 @@
-//! Many canaries at once: see [`one_run`](crate::one_run) for the bound.
+//! Attack by many canaries in one data set: see [`one_run`](crate::one_run) for the bound.
 
 use rand::RngExt;
 use reticent_core::budget::{Adjacency, Privacy};
@@ -8,25 +8,25 @@ use crate::case::Case;
 use crate::clock::of_thread;
 use crate::failure::Failure;
 use crate::game::Effort;
-use crate::library::{Heard, Mechanism, encode};
+use crate::library::{Mechanism, Released, encode};
 use crate::neighbours::{Noise, Score};
 use crate::one_run::{Guesses, guess};
-use crate::row::{ALPHA, Claim, Found, Row};
+use crate::row::{ALPHA, Claim, Evidence, Row};
 
-/// Ordinary records beside the canaries.
+/// Number of ordinary records beside the canaries.
 const COMMON: usize = 20;
-/// Releases that canaries are looked for in: later ones depend on the noise of earlier ones more than on one canary.
+/// Number of releases scored: later ones depend more on the noise of earlier ones than on one canary.
 const RELEASES: usize = 16;
-/// Seeds that the difference of a canary is taken from.
+/// Number of seeds that the effect of a canary is averaged over.
 const SEEDS: u64 = 2;
-/// Runs that the number of guesses is chosen on.
+/// Number of runs that the number of guesses is chosen on.
 const CHOSEN_ON: usize = 20;
 
 /// Rows of a table with canaries, each of which takes part or not.
 struct Table {
     common: Vec<f64>,
     canaries: Vec<Vec<f64>>,
-    /// What stands in the place of a canary that does not take part. Under add/remove nothing does.
+    /// The row that replaces an absent canary; empty under add/remove.
     instead: Vec<f64>,
 }
 
@@ -54,14 +54,14 @@ impl Table {
     }
 }
 
-/// How canaries are told from each other: scores of a transcript, their covariance, and their means.
-struct Reader {
+/// Scores of a transcript for each canary, with their covariance and means.
+struct CanaryScores {
     scores: Vec<Score>,
     covariance: Vec<f64>,
     means: Vec<f64>,
 }
 
-impl Reader {
+impl CanaryScores {
     fn new(mechanism: &Mechanism, table: &Table, releases: usize) -> Result<Self, Failure> {
         let half = |k: usize| k.is_multiple_of(2);
         let rows = table.rows(half);
@@ -79,20 +79,20 @@ impl Reader {
         Ok(Self { scores, covariance, means })
     }
 
-    fn raw(&self, heard: &[Heard]) -> Vec<f64> {
-        self.scores.iter().map(|score| score.of(heard)).collect()
+    fn raw(&self, transcript: &[Released]) -> Vec<f64> {
+        self.scores.iter().map(|score| score.of(transcript)).collect()
     }
 
     /// The best linear estimate of which canaries took part. Scores are $s = G b + n$ with coins $b$ of variance 1/4 and noise $n$ of covariance $G$,
     /// so that $E[b | s] - 1/2 = (G + 4)^{-1} (s - E s)$.
-    fn estimate(&self, heard: &[Heard]) -> Vec<f64> {
+    fn estimate(&self, transcript: &[Released]) -> Vec<f64> {
         let m = self.scores.len();
         let mut centred: Vec<f64> =
-            self.raw(heard).iter().zip(&self.means).map(|(s, mean)| s - mean).collect();
+            self.raw(transcript).iter().zip(&self.means).map(|(s, mean)| s - mean).collect();
         let mut matrix = self.covariance.clone();
         (0..m).for_each(|k| matrix[k * (m + 1)] += 4.0);
         let mut factor = vec![0.0; m * m];
-        // Without a factor the scores themselves are as good a guess as any.
+        // If the factorisation fails, the scores themselves are used.
         if cholesky(&matrix, m, &mut factor) {
             solve(&factor, m, &mut centred);
         }
@@ -118,7 +118,7 @@ pub fn records(case: &Case) -> usize {
     COMMON + case.extremes.len()
 }
 
-/// Fits a table of canaries some times, each time with coins of its own, and guesses which took part.
+/// Fits a table of canaries repeatedly, each time with fresh coins, and guesses which canaries took part.
 ///
 /// # Errors
 /// [`Failure`] if a fit is refused.
@@ -127,24 +127,24 @@ pub fn attack(case: &Case, mechanism: &Mechanism, claim: Claim, effort: &Effort)
     let table = Table::new(case, adjacency)?;
     let m = table.canaries.len();
     let releases = case.releases.min(RELEASES);
-    let mut reader = Reader::new(mechanism, &table, releases)?;
+    let mut scorer = CanaryScores::new(mechanism, &table, releases)?;
     let mut random = rand::rng();
     let mut run = || {
         let coins: Vec<bool> = (0..m).map(|_| random.random_bool(0.5)).collect();
         let ended = mechanism.play(&table.rows(|k| coins[k]), releases)?;
-        Ok::<_, Failure>((coins, ended.heard))
+        Ok::<_, Failure>((coins, ended.transcript))
     };
     let started = of_thread();
     let chosen = (0..CHOSEN_ON).map(|_| run()).collect::<Result<Vec<_>, _>>()?;
     let seconds = (of_thread() - started) / CHOSEN_ON as f64;
     let (runs, _) = effort.games(seconds);
-    for (_, heard) in &chosen {
-        let raw = reader.raw(heard);
-        reader.means.iter_mut().zip(raw).for_each(|(mean, s)| *mean += s / CHOSEN_ON as f64);
+    for (_, transcript) in &chosen {
+        let raw = scorer.raw(transcript);
+        scorer.means.iter_mut().zip(raw).for_each(|(mean, s)| *mean += s / CHOSEN_ON as f64);
     }
     let chosen: Vec<(Vec<bool>, Vec<f64>)> =
-        chosen.into_iter().map(|(coins, heard)| (coins, reader.estimate(&heard))).collect();
-    // As many guesses as would refute most, if the counted runs were like these.
+        chosen.into_iter().map(|(coins, transcript)| (coins, scorer.estimate(&transcript))).collect();
+    // The number of guesses that maximises the refuted epsilon on these runs, scaled to the number of counted runs.
     let refuted = |each: usize| {
         let all = chosen.iter().map(|(coins, estimate)| guess(estimate, coins, each)).fold(NONE, add);
         let scale = (2 * runs / CHOSEN_ON).max(1) as u64;
@@ -158,14 +158,14 @@ pub fn attack(case: &Case, mechanism: &Mechanism, claim: Claim, effort: &Effort)
     let each = each.map_or(1, |(_, each)| each);
     let mut found = NONE;
     for _ in 0..2 * runs {
-        let (coins, heard) = run()?;
-        found = add(found, guess(&reader.estimate(&heard), &coins, each));
+        let (coins, transcript) = run()?;
+        found = add(found, guess(&scorer.estimate(&transcript), &coins, each));
     }
     Ok(Row {
         game: format!("{}, {m} canaries in each of {} runs", case.name, 2 * runs),
         adjacency: adjacency.to_string(),
         claim,
-        found: Found::Guesses(found),
+        evidence: Evidence::Guesses(found),
         chosen_on: CHOSEN_ON,
         seconds,
         mu: None,

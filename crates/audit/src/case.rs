@@ -1,12 +1,12 @@
-//! The models that are attacked, each with a table on which one record matters much.
+//! The audited models, each with a table on which one record has a large effect.
 
 use reticent_core::budget::Adjacency;
 use reticent_core::model::{TableShape, Target};
 
-/// A table of a model: public facts, ordinary records, and records at the ends of what the schema allows.
+/// A table of a model: schema, ordinary records, and records at the bounds of the schema.
 #[derive(Debug, Clone)]
 pub struct Case {
-    /// As in the table of results: the model, and what is special about the case.
+    /// Model and variant, as in the table of results.
     pub name: String,
     /// The model of the registry.
     pub model: &'static str,
@@ -18,32 +18,32 @@ pub struct Case {
     pub header: String,
     /// Inputs that each column becomes.
     pub columns: Vec<usize>,
-    /// What is predicted.
+    /// Kind of target.
     pub target: Target,
     /// Ordinary lines: line n of a file is the (n modulo their number)-th.
     pub lines: Vec<String>,
-    /// Lines at the ends: neighbours differ in two of them, or in one.
+    /// Lines at the bounds: neighbours differ in two of them (replace-one) or in one (add/remove).
     pub extremes: Vec<String>,
     /// Records of a file.
     pub records: usize,
-    /// Releases that scores are made of: those before a costly search are enough.
+    /// Maximum number of releases in scores: those before a costly search suffice.
     pub releases: usize,
-    /// Whether a fit takes a large part of a second, so that the tests play no whole fits.
+    /// Whether a fit takes a large part of a second, so that the tests skip complete fits.
     pub costly: bool,
     /// Whether there is a plan for add/remove adjacency.
     pub add_remove: bool,
 }
 
 impl Case {
-    /// Public facts of a table of this many records.
+    /// The shape of a table of this many records.
     #[must_use]
-    pub fn facts(&self, records: usize) -> TableShape {
-        let mut facts = TableShape::new(self.columns.clone(), self.target, records);
-        facts.settings = self.settings.iter().map(|&(name, value)| (name.to_owned(), value.into())).collect();
-        facts
+    pub fn shape(&self, records: usize) -> TableShape {
+        let mut shape = TableShape::new(self.columns.clone(), self.target, records);
+        shape.settings = self.settings.iter().map(|&(name, value)| (name.to_owned(), value.into())).collect();
+        shape
     }
 
-    /// Adjacencies that there is a plan for.
+    /// The supported adjacencies.
     #[must_use]
     pub fn adjacencies(&self) -> &'static [Adjacency] {
         if self.add_remove { &ADJACENCIES } else { &ADJACENCIES[..1] }
@@ -70,8 +70,8 @@ impl Case {
 /// Both adjacencies.
 pub const ADJACENCIES: [Adjacency; 2] = [Adjacency::ReplaceOne, Adjacency::AddRemove];
 
-/// Models that cannot be fitted with privacy: there is nothing to attack, and a test sees to it that they refuse.
-pub const WITHOUT_PRIVACY: [&str; 1] = ["network-vi"];
+/// Models that cannot be fitted with privacy: there is nothing to attack, and a test checks that they refuse.
+pub const NOT_PRIVATE: [&str; 1] = ["network-vi"];
 
 fn owned(lines: &[&str]) -> Vec<String> {
     lines.iter().map(|&line| line.to_owned()).collect()
@@ -130,7 +130,7 @@ fn class(name: &str, model: &'static str, settings: &[(&'static str, f64)]) -> C
     }
 }
 
-/// Two numbers, and nothing to predict.
+/// Two numbers without a target.
 fn numbers(name: &str, model: &'static str, settings: &[(&'static str, f64)]) -> Case {
     Case {
         schema: schema("", &owned(&["a", "b"]), UNIT),
@@ -238,7 +238,7 @@ fn mixture() -> Case {
     Case { releases: 1, costly: true, ..numbers("mixture", "mixture", &MIXTURE) }
 }
 
-/// Each fit composes sampled releases numerically, which takes its time.
+/// Each fit composes sampled releases numerically, which is slow.
 fn gradients() -> Case {
     Case {
         extremes: owned(&["1,1,1", "1,1,-1", "-1,-1,-1"]),
@@ -293,11 +293,11 @@ pub fn case(name: &str) -> Case {
 
 /// Columns of the cases with many canaries.
 const WIDE: usize = 24;
-/// The same for probit regression, whose work grows with the sixth power of the number of columns.
+/// Number of columns for probit regression, whose cost grows with the sixth power of the number of columns.
 const NARROW: usize = 12;
 
-/// The cases with many canaries: tables of models whose later releases depend on earlier ones, so wide that each of the extremes has a
-/// column or word almost for itself.
+/// The cases with many canaries: tables of models whose later releases depend on earlier ones, so wide that each extreme record has
+/// nearly a column or word of its own.
 #[must_use]
 pub fn canary_cases() -> Vec<Case> {
     let with = |target: &str, wide: usize, lines: [&str; 2], case: Case| {
@@ -339,22 +339,18 @@ mod tests {
     use reticent_core::model::{model, models};
     use std::collections::BTreeSet;
 
-    /// A model without a game would not be audited. Those that are left out must refuse privacy, whatever they are to predict.
+    /// A model without a game would not be audited. Those left out must refuse privacy for every kind of target.
     #[test]
     fn every_model_that_can_be_private_has_a_game() {
         for model in models() {
             let played = cases().iter().any(|case| case.model == model.name());
-            let exempt = WITHOUT_PRIVACY.contains(&model.name());
-            assert!(
-                played != exempt,
-                "{}: give it a case, or a place among those without privacy",
-                model.name()
-            );
+            let exempt = NOT_PRIVATE.contains(&model.name());
+            assert!(played != exempt, "{}: add a case, or list it in NOT_PRIVATE", model.name());
             if exempt {
                 let privacy = Privacy::new(1.0, 1e-6, Adjacency::ReplaceOne).unwrap();
                 for &target in model.targets() {
-                    let facts = TableShape::new(vec![1, 1], target, 60);
-                    assert!(model.plan(&facts, None).is_ok() && model.plan(&facts, Some(&privacy)).is_err());
+                    let shape = TableShape::new(vec![1, 1], target, 60);
+                    assert!(model.plan(&shape, None).is_ok() && model.plan(&shape, Some(&privacy)).is_err());
                 }
             }
         }
@@ -369,7 +365,7 @@ mod tests {
         for case in cases() {
             for adjacency in ADJACENCIES {
                 let privacy = Privacy::new(4.0, 1e-5, adjacency).unwrap();
-                let plan = model(case.model).unwrap().plan(&case.facts(case.records), Some(&privacy));
+                let plan = model(case.model).unwrap().plan(&case.shape(case.records), Some(&privacy));
                 assert_eq!(
                     plan.is_ok(),
                     case.adjacencies().contains(&adjacency),

@@ -1,4 +1,4 @@
-//! What games cost, in CPU time: other processes on the machine change it little.
+//! CPU time of games, which depends little on other processes of the machine.
 
 /// A clock in seconds from some start.
 pub type Clock = fn() -> f64;
@@ -7,7 +7,7 @@ pub type Clock = fn() -> f64;
 #[must_use]
 pub fn of_thread() -> f64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the clock is one that there is, and the time lives until the call returns.
+    // SAFETY: the clock id is valid, and `time` outlives the call.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
     time.tv_sec as f64 + 1e-9 * time.tv_nsec as f64
 }
@@ -16,7 +16,7 @@ pub fn of_thread() -> f64 {
 #[must_use]
 pub fn of_children() -> f64 {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the usage lives until the call returns, and all of it may be zero.
+    // SAFETY: `usage` outlives the call, and zero is a valid value of every field.
     let usage = unsafe {
         libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr());
         usage.assume_init()
@@ -31,7 +31,7 @@ mod tests {
     use std::hint::black_box;
 
     #[test]
-    fn work_takes_time_and_waiting_takes_none() {
+    fn work_takes_cpu_time_and_sleeping_takes_none() {
         let started = of_thread();
         std::thread::sleep(std::time::Duration::from_millis(50));
         assert!(of_thread() - started < 0.05);

@@ -1,4 +1,4 @@
-//! Games through the command line: from a file to all that a fit leaves behind.
+//! Distinguishing games through the command line: from a file to the exit code, the output and the written files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,9 +16,9 @@ use crate::game::{Effort, Games};
 use crate::library::code;
 use crate::row::{Claim, Row};
 
-/// Numbers of a model file that are looked at.
+/// Maximum of numbers of a model file in an observation.
 const NUMBERS: usize = 48;
-/// Names within a folder: the same for both data sets, since they are part of messages.
+/// File names within a folder, equal for both data sets, since messages contain them.
 const NAMES: [&str; 3] = ["data.csv", "schema.toml", "model.reticent"];
 
 /// A data file with a command that fits a model to it.
@@ -54,28 +54,28 @@ impl<'a> Fit<'a> {
         Ok(Self { program, folder, arguments })
     }
 
-    /// Runs the command: its exit code, what it prints, what it writes. What it wrote is removed.
+    /// Runs the command and observes exit code, output and written files, which are then removed.
     fn play(&self) -> Result<(Observation, Option<f64>), Failure> {
         let mut command = Command::new(self.program);
-        // Threads change no bit, and take time to start.
+        // Results do not depend on threads, which take time to start.
         command.args(&self.arguments).current_dir(self.folder.path()).env("RAYON_NUM_THREADS", "1");
         let output = command.output()?;
-        let mut seen = vec![output.status.code().map_or(-1.0, f64::from)];
-        seen.push(code(&String::from_utf8_lossy(&output.stderr)));
+        let mut observation = vec![output.status.code().map_or(-1.0, f64::from)];
+        observation.push(code(&String::from_utf8_lossy(&output.stderr)));
         let mut printed: Value = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
         let claimed = printed["receipt"]["guarantee"]["epsilon"]["upper"].as_f64();
         let projections = printed["receipt"]["projections"].as_f64().unwrap_or(-1.0);
         let records = printed["receipt"]["records"].as_f64().unwrap_or(-1.0);
         printed["receipt"]["projections"] = Value::Null;
-        // All else that is printed must be the same for both.
-        seen.extend([projections, records, code(&printed.to_string())]);
-        self.written(&mut seen)?;
-        Ok((seen, claimed))
+        // The rest of the output must be equal for both data sets.
+        observation.extend([projections, records, code(&printed.to_string())]);
+        self.written(&mut observation)?;
+        Ok((observation, claimed))
     }
 
-    /// The epsilon of a receipt. A program that fits nothing gives nothing away, and would pass.
+    /// The epsilon of a receipt. Required, since a program that always fails would pass.
     fn claim(&self) -> Result<f64, Failure> {
-        // A fit may fail by chance, if the noise leaves no density.
+        // A fit may fail by chance, if noise makes the posterior improper.
         for _ in 0..20 {
             if let (_, Some(epsilon)) = self.play()? {
                 return Ok(epsilon);
@@ -84,7 +84,7 @@ impl<'a> Fit<'a> {
         Err(Failure::new(format!("no receipt from `reticent {}`", self.arguments.join(" "))))
     }
 
-    fn written(&self, seen: &mut Observation) -> Result<(), Failure> {
+    fn written(&self, observation: &mut Observation) -> Result<(), Failure> {
         let mut names = Vec::new();
         let (mut size, mut numbers) = (0, Vec::new());
         for entry in fs::read_dir(self.folder.path())? {
@@ -108,19 +108,19 @@ impl<'a> Fit<'a> {
             }
         }
         names.sort();
-        seen.extend([code(&names.join("\n")), size as f64]);
-        seen.extend(numbers);
+        observation.extend([code(&names.join("\n")), size as f64]);
+        observation.extend(numbers);
         Ok(())
     }
 }
 
-/// A folder in memory where there is one: the audit writes thousands of small files.
+/// A temporary folder, in memory where possible: the audit writes thousands of small files.
 fn scratch() -> Result<tempfile::TempDir, Failure> {
     let memory = PathBuf::from("/dev/shm");
     Ok(if memory.is_dir() { tempfile::tempdir_in(memory)? } else { tempfile::tempdir()? })
 }
 
-/// Two files that differ in one line, and what is publicly known.
+/// Two files that differ in one line, and the public number of records.
 pub struct Files {
     /// The first file.
     pub first: Vec<u8>,
@@ -131,7 +131,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// Lines of a case with another in their middle, or with a second one in its place or none.
+    /// Ordinary lines of a case with `line` in their middle, and the same with `instead` or nothing in its place.
     #[must_use]
     pub fn with_line(case: &Case, line: &[u8], instead: Option<&[u8]>) -> Self {
         let lines = case.ordinary(case.records - 1);
@@ -151,7 +151,7 @@ impl Files {
     }
 }
 
-/// Games of a program on two files: the event is about anything that it prints, writes or ends with.
+/// Games of a program on two files: the event may depend on its exit code, its output and its files.
 ///
 /// # Errors
 /// [`Failure`] if the program cannot be run.
@@ -171,9 +171,9 @@ pub fn play(
     Ok(games.row(format!("{}: {what}", case.name), privacy.adjacency(), claim))
 }
 
-/// Lines that are not what a reader expects, by name: for a case of one column, and for one of three.
+/// Malformed lines by name: for a case of one column, and for one of three.
 #[must_use]
-pub fn odd_lines(columns: usize) -> Vec<(&'static str, Vec<u8>)> {
+pub fn malformed_lines(columns: usize) -> Vec<(&'static str, Vec<u8>)> {
     let long = vec![b'x'; (1 << 20) + 10];
     let mut lines: Vec<(&str, Vec<u8>)> = vec![
         ("a blank line", Vec::new()),

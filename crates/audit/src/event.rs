@@ -1,20 +1,20 @@
-//! The event that tells two data sets apart: chosen on some games, counted on others.
+//! The event that distinguishes two data sets: chosen on some games, counted on others.
 
 use crate::row::ALPHA;
 use crate::statistics::{Counts, moments};
 
-/// What one game showed, as numbers. Games of one kind show as many numbers each; those that are not finite are replaced.
+/// The observation of one game, as numbers. Games of one kind have equally many; values that are not finite are replaced.
 pub type Observation = Vec<f64>;
 
-/// Thresholds that are tried for each score.
+/// Maximum number of thresholds tried for each score.
 const THRESHOLDS: usize = 200;
-/// Single numbers that are tried as scores: those that differ most.
+/// Number of single coordinates tried as scores: those that differ most.
 const SINGLES: usize = 8;
-/// The error probability of the limits by which events are compared: that of a result. A larger one would favour thresholds so far out that
-/// a handful of games decides, which are the best by chance. Where games are too few to refute anything, the largest gap of both rates decides.
+/// The error probability of the limits by which events are compared: that of a result. A larger one would favour extreme thresholds,
+/// which overfit to a handful of games. Where games are too few to refute anything, the largest gap of both rates decides.
 const COMPARED_AT: f64 = ALPHA;
 
-/// A number of an observation is above or below a threshold. The number is a weighted sum of what was observed.
+/// The event that a weighted sum of an observation is above or below a threshold.
 #[derive(Debug, Clone)]
 pub struct Event {
     weights: Vec<(usize, f64)>,
@@ -22,16 +22,16 @@ pub struct Event {
     above: bool,
 }
 
-/// By what events are compared.
+/// The quantity by which events are compared.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Aim {
+pub enum Objective {
     /// The largest epsilon that is refuted at this delta.
     Epsilon(f64),
     /// The largest mu that is refuted.
     Mu,
 }
 
-impl Aim {
+impl Objective {
     fn of(self, counts: &Counts, alpha: f64) -> f64 {
         match self {
             Self::Epsilon(delta) => counts.epsilon(delta, alpha),
@@ -49,13 +49,13 @@ fn score(weights: &[(usize, f64)], observation: &[f64]) -> f64 {
 }
 
 impl Event {
-    /// Whether it happened.
+    /// Whether the event occurred.
     #[must_use]
     pub fn happened(&self, observation: &[f64]) -> bool {
         (score(&self.weights, observation) > self.threshold) == self.above
     }
 
-    /// Counts it on games that it was not chosen on.
+    /// Counts the event on games that it was not chosen on.
     #[must_use]
     pub fn count(&self, first: &[Observation], second: &[Observation]) -> Counts {
         let hits = |games: &[Observation]| games.iter().filter(|game| self.happened(game)).count() as u64;
@@ -67,20 +67,20 @@ impl Event {
         }
     }
 
-    /// The event that would refute most, by these games: a threshold of one of the numbers that differ most, of the first number, or of all
+    /// The event that refutes the largest value on these games: a threshold of one of the numbers that differ most, of the first number, or of all
     /// numbers weighted by difference over variance (the best linear score of independent normal numbers).
     ///
-    /// The event is what happens more often on the first data set.
+    /// The event is more frequent on the first data set.
     #[must_use]
-    pub fn choose(first: &[Observation], second: &[Observation], aim: Aim) -> Self {
+    pub fn choose(first: &[Observation], second: &[Observation], objective: Objective) -> Self {
         let candidates = candidates(first, second);
-        let best = candidates.into_iter().map(|weights| best_threshold(weights, first, second, aim));
+        let best = candidates.into_iter().map(|weights| best_threshold(weights, first, second, objective));
         best.max_by(|(a, _), (b, _)| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)))
             .map_or(Self { weights: Vec::new(), threshold: 0.0, above: true }, |(_, event)| event)
     }
 }
 
-/// Weighted sums that are worth a try.
+/// Candidate weighted sums.
 fn candidates(first: &[Observation], second: &[Observation]) -> Vec<Vec<(usize, f64)>> {
     let width = first.iter().chain(second).map(Vec::len).max().unwrap_or(0);
     let column = |games: &[Observation], k: usize| -> Vec<f64> {
@@ -109,12 +109,12 @@ fn candidates(first: &[Observation], second: &[Observation]) -> Vec<Vec<(usize, 
     singles.into_iter().map(|k| vec![(k, 1.0)]).chain([all]).collect()
 }
 
-/// The best threshold of a score, with what it refutes and how far the two rates are apart.
+/// The best threshold of a score, with the refuted value and the gap of the two rates.
 fn best_threshold(
     weights: Vec<(usize, f64)>,
     first: &[Observation],
     second: &[Observation],
-    aim: Aim,
+    objective: Objective,
 ) -> ((f64, f64), Event) {
     let scores = |games: &[Observation]| {
         let mut scores: Vec<f64> = games.iter().map(|game| score(&weights, game)).collect();
@@ -136,11 +136,11 @@ fn best_threshold(
                 if up { (high, other_high) } else { (games - high, other_games - other_high) };
             let counts = Counts { hits, games, false_hits, other_games };
             let gap = hits as f64 / games as f64 - false_hits as f64 / other_games as f64;
-            // The limits take time, and an event that is no more frequent refutes nothing.
+            // The limits are slow to compute, and an event without a gap refutes nothing.
             if gap <= 0.0 {
                 continue;
             }
-            let value = (aim.of(&counts, COMPARED_AT), gap);
+            let value = (objective.of(&counts, COMPARED_AT), gap);
             if value > best.0 {
                 best = (value, (*cut, up));
             }
@@ -154,32 +154,32 @@ fn best_threshold(
 mod tests {
     use super::*;
 
-    /// A number that gives the data set away among many that do not is found, whatever the others are.
+    /// One informative coordinate among many uninformative ones is found.
     #[test]
-    fn the_number_that_tells_is_found() {
-        let game = |n: usize, tells: f64| {
+    fn the_informative_coordinate_is_found() {
+        let game = |n: usize, informative: f64| {
             let mut observation: Vec<f64> = (0..30).map(|k| ((n * 31 + k * 17) as f64).sin()).collect();
             observation[5] = f64::NAN;
-            observation[17] = tells;
+            observation[17] = informative;
             observation
         };
         let first: Vec<_> = (0..400).map(|n| game(n, 1.0)).collect();
         let second: Vec<_> = (400..800).map(|n| game(n, 0.0)).collect();
-        let event = Event::choose(&first[..100], &second[..100], Aim::Epsilon(1e-5));
+        let event = Event::choose(&first[..100], &second[..100], Objective::Epsilon(1e-5));
         let counts = event.count(&first[100..], &second[100..]);
         assert_eq!((counts.hits, counts.false_hits), (300, 0));
         assert!(counts.epsilon(1e-5, 1e-9) > 2.0);
         // The other way round it is the same event.
-        let event = Event::choose(&second[..100], &first[..100], Aim::Mu);
+        let event = Event::choose(&second[..100], &first[..100], Objective::Mu);
         assert_eq!(event.count(&second[100..], &first[100..]).hits, 300);
     }
 
-    /// Games that fail show less than others; that is an observation, too.
+    /// Failed games have shorter observations, which is informative.
     #[test]
-    fn missing_numbers_tell_too() {
-        let (whole, failed) = (vec![vec![0.0, 0.3]; 300], vec![vec![0.0]; 300]);
-        let event = Event::choose(&failed[..50], &whole[..50], Aim::Epsilon(0.0));
-        let counts = event.count(&failed[50..], &whole[50..]);
+    fn missing_coordinates_are_informative() {
+        let (complete, failed) = (vec![vec![0.0, 0.3]; 300], vec![vec![0.0]; 300]);
+        let event = Event::choose(&failed[..50], &complete[..50], Objective::Epsilon(0.0));
+        let counts = event.count(&failed[50..], &complete[50..]);
         assert_eq!((counts.hits, counts.false_hits), (250, 0));
     }
 
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn games_that_do_not_differ_refute_nothing() {
         let games: Vec<_> = (0..600).map(|n| vec![f64::from(n).sin(), f64::from(n).cos()]).collect();
-        let event = Event::choose(&games[..100], &games[..100], Aim::Mu);
+        let event = Event::choose(&games[..100], &games[..100], Objective::Mu);
         let counts = event.count(&games[100..350], &games[350..]);
         assert!(counts.epsilon(0.0, 1e-6) == 0.0, "{counts:?}");
     }

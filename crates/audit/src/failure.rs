@@ -2,24 +2,24 @@
 
 use std::fmt;
 
-/// Why a game could not be played, in words. Games are played on tables of the audit's own, so that messages may contain anything.
+/// Why a game could not be played. Games use synthetic tables, so messages may contain any value.
 #[derive(Debug)]
 pub struct Failure(String);
 
 impl Failure {
-    /// For this reason.
+    /// A failure with this message.
     #[must_use]
     pub fn new(reason: impl Into<String>) -> Self {
         Self(reason.into())
     }
 
-    /// For the reason that an error states.
+    /// A failure with the message of an error.
     #[must_use]
     pub fn from_error(error: impl fmt::Display) -> Self {
         Self(error.to_string())
     }
 
-    /// The same, with where it happened.
+    /// Prefixes the message with the game in which it occurred.
     #[must_use]
     pub fn at(self, place: &str) -> Self {
         Self(format!("{place}: {}", self.0))

@@ -1,73 +1,73 @@
-//! Games through the library.
+//! Distinguishing games through the library.
 
 use reticent_core::budget::{Adjacency, Privacy};
 use reticent_core::receipt::Receipt;
 
 use crate::case::Case;
 use crate::clock::{Clock, of_thread};
-use crate::event::{Aim, Event, Observation};
+use crate::event::{Event, Objective, Observation};
 use crate::failure::Failure;
-use crate::library::{Mechanism, encode, shown, squared_mu, whole_mu};
+use crate::library::{Mechanism, encode, squared_mu, total_mu, visible_result};
 use crate::neighbours::{Neighbours, Noise, SEEDS, Score};
-use crate::row::{Claim, Found, Row};
+use crate::row::{Claim, Evidence, Row};
 use crate::statistics::separation;
 
-/// Budgets that are tried where one should be large, and the delta of all.
-const SHARP: [f64; 4] = [8.0, 16.0, 30.0, 50.0];
-const SHARP_DELTA: f64 = 1e-5;
-/// The parameter mu from which on a hundred games tell two data sets apart.
-const SHARP_MU: f64 = 1.5;
+/// Epsilons tried where a large budget is needed, and their delta.
+const LARGE_BUDGETS: [f64; 4] = [8.0, 16.0, 30.0, 50.0];
+const LARGE_BUDGET_DELTA: f64 = 1e-5;
+/// The mu from which a hundred games distinguish two data sets.
+const LARGE_BUDGET_MU: f64 = 1.5;
 
-/// Releases among which those are looked for that do not depend on earlier ones.
+/// Number of first releases searched for those that do not depend on earlier ones.
 const FIRST: usize = 4;
 
 /// Games on each data set that are timed.
 const TIMED: usize = 10;
 
-/// How many games to play.
+/// The number of games to play.
 #[derive(Debug, Clone, Copy)]
 pub struct Effort {
-    /// Games that are counted where one is cheap, on both data sets together.
+    /// Number of counted games if they are cheap, on both data sets together.
     pub cheap: usize,
-    /// A game is cheap if it takes less CPU time than this, in seconds.
+    /// A game is cheap below this CPU time, in seconds.
     pub cheap_below: f64,
     /// CPU seconds for games that are not cheap.
     pub seconds: f64,
-    /// Games that are counted at least.
-    pub least: usize,
+    /// Minimum number of counted games.
+    pub min_games: usize,
 }
 
 impl Effort {
-    /// So many games, whatever one takes.
+    /// A fixed number of games, independent of their time.
     #[must_use]
-    pub fn games_in_any_case(games: usize) -> Self {
-        Self { cheap: games, cheap_below: f64::INFINITY, seconds: 0.0, least: games }
+    pub fn exactly(games: usize) -> Self {
+        Self { cheap: games, cheap_below: f64::INFINITY, seconds: 0.0, min_games: games }
     }
 
-    /// Games to count on each data set, and games to choose the event on. They depend on time alone, not on what games show.
+    /// The numbers of games to count on each data set and to choose the event on. They depend on time alone, not on results.
     #[must_use]
     pub fn games(&self, seconds: f64) -> (usize, usize) {
-        let others =
-            ((self.seconds / seconds.max(1e-9)) as usize).clamp(self.least, self.cheap.max(self.least));
+        let others = ((self.seconds / seconds.max(1e-9)) as usize)
+            .clamp(self.min_games, self.cheap.max(self.min_games));
         let counted = if seconds < self.cheap_below { self.cheap } else { others }.div_ceil(2);
         (counted, (counted / 4).clamp(30, 1000))
     }
 }
 
-/// The two sets of games of a pair of data sets.
+/// Games on a pair of data sets.
 pub struct Games {
-    /// On the first.
+    /// Observations on the first data set.
     pub first: Vec<Observation>,
-    /// On the second.
+    /// Observations on the second data set.
     pub second: Vec<Observation>,
-    /// How many of each are for choosing the event.
+    /// How many of each are used to choose the event.
     pub chosen_on: usize,
-    /// CPU time of one game.
+    /// CPU seconds of one game.
     pub seconds: f64,
 }
 
 impl Games {
-    /// Plays as many games as the effort allows by this clock: one after the other on both data sets, so that nothing else than the data differs.
+    /// Plays as many games as the effort allows by this clock, alternating between the data sets, so that only the data differ.
     ///
     /// # Errors
     /// What a game fails with.
@@ -77,7 +77,7 @@ impl Games {
         mut first: impl FnMut() -> Result<Observation, Failure>,
         mut second: impl FnMut() -> Result<Observation, Failure>,
     ) -> Result<Self, Failure> {
-        // The first games include what is only done once, such as reading a program from disk.
+        // Warm-up, for example reading the program from disk.
         first()?;
         second()?;
         let (mut games, mut others) = (Vec::new(), Vec::new());
@@ -100,20 +100,20 @@ impl Games {
     pub fn row(&self, game: String, adjacency: Adjacency, claim: Claim) -> Row {
         let (chosen, counted) = self.first.split_at(self.chosen_on);
         let (other_chosen, other_counted) = self.second.split_at(self.chosen_on);
-        let aim = if claim.mu.is_some() { Aim::Mu } else { Aim::Epsilon(claim.delta) };
-        let event = Event::choose(chosen, other_chosen, aim);
+        let objective = if claim.mu.is_some() { Objective::Mu } else { Objective::Epsilon(claim.delta) };
+        let event = Event::choose(chosen, other_chosen, objective);
         Row {
             game,
             adjacency: adjacency.to_string(),
             claim,
-            found: Found::Event(event.count(counted, other_counted)),
+            evidence: Evidence::Event(event.count(counted, other_counted)),
             chosen_on: 2 * self.chosen_on,
             seconds: self.seconds,
             mu: None,
         }
     }
 
-    /// The distance of the first numbers of the counted games in units of their deviation, with its error.
+    /// The separation of the first numbers of the counted games in standard deviations, with its standard error.
     #[must_use]
     pub fn separation(&self) -> (f64, f64) {
         let first = |games: &[Observation]| -> Vec<f64> {
@@ -123,23 +123,23 @@ impl Games {
     }
 }
 
-/// Where a game is special.
+/// The data set of a game.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Data {
-    /// Ordinary records, with one at an end.
+    /// Ordinary records, and one at a bound.
     Ordinary,
     /// No record but the one that differs; the public number of records is the ordinary one under add/remove, and 1 under replace-one.
     Alone,
-    /// A public guess of the number of records that is ten times the true one.
+    /// The public estimate of the number of records is ten times too large.
     GuessTooLarge,
-    /// A public guess of the number of records that is a tenth of the true one.
+    /// The public estimate of the number of records is ten times too small.
     GuessTooSmall,
-    /// All records at one end.
+    /// All records at one bound.
     AtBound,
 }
 
 impl Data {
-    /// All of them that are different from ordinary data and make sense under an adjacency.
+    /// The special data sets that are meaningful under an adjacency.
     #[must_use]
     pub fn special(adjacency: Adjacency) -> &'static [Self] {
         match adjacency {
@@ -148,7 +148,7 @@ impl Data {
         }
     }
 
-    /// In words.
+    /// Description in the table of results.
     #[must_use]
     pub fn name(self, adjacency: Adjacency) -> &'static str {
         match (self, adjacency) {
@@ -176,7 +176,7 @@ impl Data {
     }
 }
 
-/// A planned fit with what it claims.
+/// A planned fit and its claim.
 struct Planned {
     mechanism: Mechanism,
     receipt: Receipt,
@@ -196,17 +196,19 @@ impl Planned {
 
     /// The parameter mu of the first release, if all noise is Gaussian and all records take part.
     fn first_mu(&self) -> Result<Option<f64>, Failure> {
-        if whole_mu(&self.receipt).is_none() {
+        if total_mu(&self.receipt).is_none() {
             return Ok(None);
         }
-        let first = self.mechanism.rehearse(&self.rows, 1, 1)?;
-        let square = first.first().and_then(|heard| squared_mu(&self.receipt, &heard.what, heard.earlier));
+        let first = self.mechanism.releases_with_seed(&self.rows, 1, 1)?;
+        let square = first
+            .first()
+            .and_then(|transcript| squared_mu(&self.receipt, &transcript.what, transcript.earlier));
         Ok(square.map(f64::sqrt))
     }
 }
 
-/// A pair of neighbours that a mechanism is attacked on, with what it claims.
-pub struct Arena {
+/// An attack on a mechanism by a pair of neighbours.
+pub struct Attack {
     mechanism: Mechanism,
     /// The data sets.
     pub neighbours: Neighbours,
@@ -217,7 +219,7 @@ pub struct Arena {
     privacy: Privacy,
 }
 
-impl Arena {
+impl Attack {
     /// Plans a fit and finds the neighbours.
     ///
     /// # Errors
@@ -226,18 +228,19 @@ impl Arena {
         Self::of(case, data, Planned::new(case, data, privacy)?, case.releases)
     }
 
-    /// The same for games of first releases, with a budget so large that few games tell how tight these are: theirs is a share of it. If their
-    /// noise is not Gaussian, few games tell with a small budget.
+    /// As [`new`](Self::new) for games of first releases, with a budget so large that few games show how tight their share of it is. If
+    /// their noise is not Gaussian, the budget is small.
     ///
     /// # Errors
     /// [`Failure`] if there is no such fit.
-    pub fn sharp(case: &Case, data: Data, adjacency: Adjacency) -> Result<Self, Failure> {
-        let planned = |epsilon| Planned::new(case, data, Privacy::new(epsilon, SHARP_DELTA, adjacency)?);
+    pub fn with_large_budget(case: &Case, data: Data, adjacency: Adjacency) -> Result<Self, Failure> {
+        let planned =
+            |epsilon| Planned::new(case, data, Privacy::new(epsilon, LARGE_BUDGET_DELTA, adjacency)?);
         let mut chosen = planned(1.0)?;
         if chosen.first_mu()?.is_some() {
-            for epsilon in SHARP {
+            for epsilon in LARGE_BUDGETS {
                 chosen = planned(epsilon)?;
-                if chosen.first_mu()?.is_none_or(|mu| mu >= SHARP_MU) {
+                if chosen.first_mu()?.is_none_or(|mu| mu >= LARGE_BUDGET_MU) {
                     break;
                 }
             }
@@ -245,11 +248,11 @@ impl Arena {
         Self::of(case, data, chosen, FIRST)
     }
 
-    fn of(case: &Case, data: Data, planned: Planned, most: usize) -> Result<Self, Failure> {
+    fn of(case: &Case, data: Data, planned: Planned, max_releases: usize) -> Result<Self, Failure> {
         let Planned { mechanism, receipt, common, privacy, .. } = planned;
         // After the last release there is only post-processing.
         let releases = receipt.groups.iter().map(|entry| entry.planned).sum::<u64>();
-        let releases = most.min(case.releases).min(releases as usize);
+        let releases = max_releases.min(case.releases).min(releases as usize);
         let neighbours = Neighbours::farthest(case, &common, &mechanism, releases)?;
         let noise = Noise::measure(&mechanism, &neighbours.rows, releases, Some(&receipt))?;
         let rows = (&neighbours.rows[..], &neighbours.other_rows[..]);
@@ -258,43 +261,48 @@ impl Arena {
         Ok(Self { mechanism, neighbours, receipt, score, name, privacy })
     }
 
-    /// What the receipt claims.
+    /// The claim of the receipt.
     ///
     /// # Errors
-    /// [`Failure`] if it claims nothing.
+    /// [`Failure`] if it has none.
     pub fn claim(&self) -> Result<Claim, Failure> {
         let cost = self.receipt.guarantee.cost().ok_or_else(|| Failure::new("the receipt claims nothing"))?;
-        Ok(Claim { epsilon: cost.epsilon.upper, delta: self.privacy.delta(), mu: whole_mu(&self.receipt) })
+        Ok(Claim { epsilon: cost.epsilon.upper, delta: self.privacy.delta(), mu: total_mu(&self.receipt) })
     }
 
-    /// Whole fits: the event is about the releases, the posterior, and how the fit ended.
+    /// Complete fits: the event may depend on the releases, the posterior, and the outcome.
     ///
     /// # Errors
     /// [`Failure`] if a fit is refused.
-    pub fn whole(&self, effort: &Effort) -> Result<Row, Failure> {
+    pub fn complete(&self, effort: &Effort) -> Result<Row, Failure> {
         let game = |rows: &[f64]| {
             let ended = self.mechanism.play(rows, usize::MAX)?;
-            let mut observation = vec![self.score.of(&ended.heard)];
-            observation.extend(shown(ended.result.as_ref()));
+            let mut observation = vec![self.score.of(&ended.transcript)];
+            observation.extend(visible_result(ended.result.as_ref()));
             Ok(observation)
         };
         let Neighbours { rows, other_rows, .. } = &self.neighbours;
         let games = Games::play(effort, of_thread, || game(rows), || game(other_rows))?;
-        Ok(games.row(format!("{}: whole fit", self.name), self.mechanism.adjacency(), self.claim()?))
+        Ok(games.row(format!("{}: complete fit", self.name), self.mechanism.adjacency(), self.claim()?))
     }
 
-    /// Fits up to the last release that does not depend on earlier ones, or to the first if there is none: the event is about their score.
+    /// Fits up to the last release that does not depend on earlier ones, or to the first if there is none: the event depends on their score.
     /// Where noise is Gaussian and all records take part, the claim is that of these releases alone, and the score is normal.
     ///
     /// # Errors
     /// [`Failure`] if a fit is refused.
     pub fn first_releases(&self, effort: &Effort) -> Result<Row, Failure> {
-        let most = self.score.fixed.max(1);
-        let game = |rows: &[f64]| Ok(vec![self.score.of(&self.mechanism.play(rows, most)?.heard)]);
+        let max_releases = self.score.fixed.max(1);
+        let game =
+            |rows: &[f64]| Ok(vec![self.score.of(&self.mechanism.play(rows, max_releases)?.transcript)]);
         let Neighbours { rows, other_rows, .. } = &self.neighbours;
         let games = Games::play(effort, of_thread, || game(rows), || game(other_rows))?;
         let claim = Claim { mu: self.score.fixed_mu, ..self.claim()? };
-        let releases = if most == 1 { "first release".to_owned() } else { format!("first {most} releases") };
+        let releases = if max_releases == 1 {
+            "first release".to_owned()
+        } else {
+            format!("first {max_releases} releases")
+        };
         let row = games.row(format!("{}: {releases}", self.name), self.mechanism.adjacency(), claim);
         Ok(Row { mu: claim.mu.map(|_| games.separation()), ..row })
     }
@@ -306,10 +314,10 @@ mod tests {
 
     #[test]
     fn games_depend_on_their_cost() {
-        let effort = Effort { cheap: 2000, cheap_below: 0.01, seconds: 10.0, least: 200 };
+        let effort = Effort { cheap: 2000, cheap_below: 0.01, seconds: 10.0, min_games: 200 };
         assert_eq!(effort.games(0.0099), (1000, 250));
         assert_eq!(effort.games(0.01), (500, 125));
         assert_eq!(effort.games(1.0), (100, 30));
-        assert_eq!(Effort::games_in_any_case(300).games(5.0), (150, 37));
+        assert_eq!(Effort::exactly(300).games(5.0), (150, 37));
     }
 }

@@ -1,13 +1,14 @@
-//! Attacks on every model: empirical lower bounds of epsilon, beside what is claimed.
+//! Privacy audit of every model: empirical lower bounds on epsilon, compared with the claims.
 //!
-//! - A [`Case`](case::Case) is a table of a model, with records at the ends of what its schema allows.
-//! - A game is a fit of one of two [`Neighbours`](neighbours::Neighbours), through the [library] or the [command] line. Who sees what it shows guesses which.
-//! - An [`Event`](event::Event) that tells them apart is chosen on some games and counted on others. What is counted
-//!   [refutes](statistics::Counts::epsilon) every epsilon below a bound.
-//! - Many [canaries] at once need few runs: [`one_run`] has the bound.
-//! - A [`Suite`](suite::Suite) is all games, and a [`Row`](row::Row) is a line of its table of results, which `cargo xtask audit` writes.
+//! - A [`Case`](case::Case) is a table of a model, with records at the bounds of its schema.
+//! - A distinguishing game is a fit of one of two [`Neighbours`](neighbours::Neighbours), through the [library] or the [command] line.
+//!   The attacker guesses which from its output.
+//! - An [`Event`](event::Event) that distinguishes them is chosen on some games and counted on others. The counts
+//!   [refute](statistics::Counts::epsilon) every epsilon below a bound.
+//! - Many [canaries] in one data set need few runs: [`one_run`] has the bound.
+//! - A [`Suite`](suite::Suite) is the set of all games, and a [`Row`](row::Row) is a line of its table of results, which `cargo xtask audit` writes.
 //!
-//! Everything here is public: the tables are the audit's own, and nothing in it is trusted.
+//! All data here are synthetic and public, and no code here is trusted.
 
 pub mod canaries;
 pub mod case;

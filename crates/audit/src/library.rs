@@ -1,4 +1,4 @@
-//! Fits through the library, with what the wall released.
+//! Fits through the library, with a transcript of their releases.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex};
@@ -13,49 +13,49 @@ use reticent_tables::{Encoder, Schema, Source};
 use crate::case::Case;
 use crate::failure::Failure;
 
-/// Numbers of a posterior that are looked at.
+/// Maximum of numbers of a posterior in an observation.
 const NUMBERS: usize = 48;
 
 /// One release of a fit.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Heard {
-    /// What was released, as in the receipt.
+pub struct Released {
+    /// Name of the release, as in the receipt.
     pub what: String,
-    /// How many releases of this name were made before: a plan may have several groups of one name.
+    /// Number of earlier releases of this name: a plan may have several groups of one name.
     pub earlier: u64,
     /// The noisy values.
     pub values: Vec<f64>,
 }
 
-/// What a fit ends with.
+/// Posterior and receipt of a fit, or its error.
 pub type Outcome = Result<(Box<dyn Posterior>, Receipt), ModelError>;
 
-/// Ends a fit after the last release that is of interest.
-struct Enough;
+/// Panic payload that ends a fit after the last release of interest.
+struct StopFit;
 
-/// Keeps what is released.
+/// Observer that records the releases.
 struct Recorder {
-    heard: Arc<Mutex<Vec<Heard>>>,
-    most: usize,
+    transcript: Arc<Mutex<Vec<Released>>>,
+    max_releases: usize,
 }
 
 impl Observer for Recorder {
     fn on_release(&mut self, step: Step<'_>, values: &[f64]) -> Result<(), ObserverError> {
         let enough = {
-            let mut heard = self.heard.lock().expect("no other thread");
-            let earlier = heard.iter().filter(|heard| heard.what == step.what).count() as u64;
-            heard.push(Heard { what: step.what.to_owned(), earlier, values: values.to_vec() });
-            heard.len() >= self.most
+            let mut transcript = self.transcript.lock().expect("no other thread");
+            let earlier = transcript.iter().filter(|transcript| transcript.what == step.what).count() as u64;
+            transcript.push(Released { what: step.what.to_owned(), earlier, values: values.to_vec() });
+            transcript.len() >= self.max_releases
         };
         if enough {
-            // What follows is post-processing, or releases that are of no interest. Nothing is printed.
-            resume_unwind(Box::new(Enough));
+            // The rest is post-processing, or releases of no interest. `resume_unwind` prints no message.
+            resume_unwind(Box::new(StopFit));
         }
         Ok(())
     }
 }
 
-/// Rows of a file of these lines, by the code that reads files.
+/// Encoded rows of a file of these lines.
 ///
 /// # Errors
 /// [`Failure`] if the file cannot be written or read.
@@ -67,7 +67,7 @@ pub fn encode(case: &Case, lines: &[String]) -> Result<Vec<f64>, Failure> {
     Ok(Encoder::new(&schema)?.read(&Source::open(&file)?)?.into_values())
 }
 
-/// A planned fit, to be made many times.
+/// A planned fit, to be run many times.
 pub struct Mechanism {
     planned: Box<dyn Planned>,
     privacy: Privacy,
@@ -75,10 +75,10 @@ pub struct Mechanism {
     width: usize,
 }
 
-/// How a fit ended.
-pub struct Ended {
-    /// What was released until then.
-    pub heard: Vec<Heard>,
+/// The result of a fit.
+pub struct FitResult {
+    /// The releases made.
+    pub transcript: Vec<Released>,
     /// The model and the receipt, if the fit was not stopped after a release.
     pub result: Option<Outcome>,
 }
@@ -89,30 +89,30 @@ impl Mechanism {
     /// # Errors
     /// [`Failure`] if there is no such plan.
     pub fn new(case: &Case, records: usize, privacy: Privacy) -> Result<Self, Failure> {
-        let facts = case.facts(records);
-        let planned = model(case.model)?.plan(&facts, Some(&privacy))?;
-        Ok(Self { planned, privacy, private: true, width: facts.width() })
+        let shape = case.shape(records);
+        let planned = model(case.model)?.plan(&shape, Some(&privacy))?;
+        Ok(Self { planned, privacy, private: true, width: shape.width() })
     }
 
-    /// **Not private.** The same claim for a fit without noise: what an audit must catch.
+    /// **Not private.** The same claim for a fit without noise, which an audit must refute.
     ///
     /// # Errors
     /// [`Failure`] if there is no such plan.
     pub fn without_noise(case: &Case, records: usize, privacy: Privacy) -> Result<Self, Failure> {
-        let facts = case.facts(records);
-        let planned = model(case.model)?.plan(&facts, None)?;
-        Ok(Self { planned, privacy, private: false, width: facts.width() })
+        let shape = case.shape(records);
+        let planned = model(case.model)?.plan(&shape, None)?;
+        Ok(Self { planned, privacy, private: false, width: shape.width() })
     }
 
-    /// Which data sets are neighbours.
+    /// The adjacency of the claim.
     #[must_use]
     pub fn adjacency(&self) -> Adjacency {
         self.privacy.adjacency()
     }
 
-    fn run(&self, rows: &[f64], source: NoiseSource, most: usize) -> Result<Ended, Failure> {
-        let heard = Arc::new(Mutex::new(Vec::new()));
-        let observer = Box::new(Recorder { heard: Arc::clone(&heard), most });
+    fn run(&self, rows: &[f64], source: NoiseSource, max_releases: usize) -> Result<FitResult, Failure> {
+        let transcript = Arc::new(Mutex::new(Vec::new()));
+        let observer = Box::new(Recorder { transcript: Arc::clone(&transcript), max_releases });
         let records = Records::new(rows.to_vec(), self.width).map_err(ModelError::from)?;
         let privacy = self.private.then_some(&self.privacy);
         let fit = || {
@@ -125,43 +125,48 @@ impl Mechanism {
         let result = catch_unwind(AssertUnwindSafe(fit));
         let result = match result {
             Ok(result) => Some(result),
-            Err(cause) if cause.is::<Enough>() => None,
+            Err(cause) if cause.is::<StopFit>() => None,
             Err(cause) => resume_unwind(cause),
         };
-        let heard = std::mem::take(&mut *heard.lock().expect("the fit is over"));
-        Ok(Ended { heard, result })
+        let transcript = std::mem::take(&mut *transcript.lock().expect("the fit is over"));
+        Ok(FitResult { transcript, result })
     }
 
-    /// Fits, with noise from the operating system, until so many releases have been made.
+    /// Fits with noise from the operating system, up to `max_releases`.
     ///
     /// # Errors
     /// [`Failure`] if rows are not those of the plan, or there is no entropy.
-    pub fn play(&self, rows: &[f64], most: usize) -> Result<Ended, Failure> {
-        self.run(rows, NoiseSource::from_os().map_err(Failure::from_error)?, most)
+    pub fn play(&self, rows: &[f64], max_releases: usize) -> Result<FitResult, Failure> {
+        self.run(rows, NoiseSource::from_os().map_err(Failure::from_error)?, max_releases)
     }
 
-    /// **Not private.** The same with a fixed seed: neighbours have the same noise, and releases differ by what the records differ.
+    /// **Not private.** The releases of a fit with a fixed seed: neighbours have the same noise, so that only the effect of the records differs.
     ///
     /// # Errors
     /// [`Failure`] if rows are not those of the plan.
-    pub fn rehearse(&self, rows: &[f64], most: usize, seed: u64) -> Result<Vec<Heard>, Failure> {
-        Ok(self.rehearsed(rows, most, seed)?.heard)
+    pub fn releases_with_seed(
+        &self,
+        rows: &[f64],
+        max_releases: usize,
+        seed: u64,
+    ) -> Result<Vec<Released>, Failure> {
+        Ok(self.run_with_seed(rows, max_releases, seed)?.transcript)
     }
 
-    /// **Not private.** The same with how the fit ended.
+    /// **Not private.** A fit with a fixed seed.
     ///
     /// # Errors
     /// [`Failure`] if rows are not those of the plan.
-    pub fn rehearsed(&self, rows: &[f64], most: usize, seed: u64) -> Result<Ended, Failure> {
-        self.run(rows, NoiseSource::insecure_from_seed(seed), most)
+    pub fn run_with_seed(&self, rows: &[f64], max_releases: usize, seed: u64) -> Result<FitResult, Failure> {
+        self.run(rows, NoiseSource::insecure_from_seed(seed), max_releases)
     }
 
-    /// The receipt of a whole fit: what is claimed.
+    /// The receipt of a complete fit, which has the claim.
     ///
     /// # Errors
     /// [`Failure`] if this fit fails.
     pub fn receipt(&self, rows: &[f64]) -> Result<Receipt, Failure> {
-        // A fit may fail by chance, if the noise leaves no density.
+        // A fit may fail by chance, if noise makes the posterior improper.
         let mut last = None;
         for _ in 0..20 {
             match self.play(rows, usize::MAX)?.result {
@@ -202,31 +207,31 @@ pub fn squared_mu(receipt: &Receipt, what: &str, earlier: u64) -> Option<f64> {
 
 /// The parameter mu of all releases together, if all are Gaussian and of all records: the root of the sum of squares.
 #[must_use]
-pub fn whole_mu(receipt: &Receipt) -> Option<f64> {
+pub fn total_mu(receipt: &Receipt) -> Option<f64> {
     let square = |entry: &Entry| Some(entry.planned as f64 * gaussian_multiplier(entry)?.powi(-2));
     receipt.groups.iter().map(square).sum::<Option<f64>>().map(f64::sqrt)
 }
 
-/// What a whole fit shows beside its releases: whether and how it failed, how often released values were moved, and numbers of the posterior.
+/// The visible result of a complete fit beside its releases: error, number of projections, and numbers of the posterior.
 #[must_use]
-pub fn shown(result: Option<&Outcome>) -> Vec<f64> {
+pub fn visible_result(result: Option<&Outcome>) -> Vec<f64> {
     match result {
         None => vec![0.0],
         Some(Err(error)) => vec![1.0 + code(&error.to_string())],
         Some(Ok((fitted, receipt))) => {
-            let mut shown = vec![0.0, receipt.projections as f64, receipt.records as f64];
+            let mut visible_result = vec![0.0, receipt.projections as f64, receipt.records as f64];
             if let Ok(saved) = fitted.save() {
                 let numbers = saved.arrays.values().flat_map(|(_, values)| values);
                 let count = saved.arrays.values().map(|(_, values)| values.len()).sum::<usize>();
-                shown.extend([saved.arrays.len() as f64, count as f64]);
-                shown.extend(numbers.take(NUMBERS));
+                visible_result.extend([saved.arrays.len() as f64, count as f64]);
+                visible_result.extend(numbers.take(NUMBERS));
             }
-            shown
+            visible_result
         }
     }
 }
 
-/// A number for a text: the same for the same text.
+/// A hash of a text.
 #[must_use]
 pub fn code(text: &str) -> f64 {
     let hash = text

@@ -31,7 +31,7 @@ fn options() -> Option<Options> {
     Some(Options { program: std::path::absolute(program?).ok()?, out, short })
 }
 
-#[allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people")]
+#[allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line program")]
 fn main() -> ExitCode {
     let Some(Options { program, out, short }) = options() else {
         eprintln!("{USAGE}");

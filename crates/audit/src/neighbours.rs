@@ -1,8 +1,8 @@
-//! Which neighbours to play on, and the score of a transcript that tells them apart.
+//! The choice of neighbours, and the score of a transcript that distinguishes them.
 //!
-//! Two fits with the same seed have the same noise. On neighbouring data sets their releases differ by what the records differ, exactly, as long
-//! as no release depends on an earlier one. That difference over the variance of the noise is the log likelihood ratio of Gaussian noise up to a
-//! constant, so that no other test of a release has more power (Neyman and Pearson). It is found without a look into the model.
+//! Two fits with the same seed have the same noise. On neighbouring data sets their releases differ by exactly the effect of the record, as
+//! long as no release depends on an earlier one. That difference over the variance of the noise is the log likelihood ratio of Gaussian noise up to a
+//! constant, so that no other test of a release has more power (Neyman and Pearson). It needs no knowledge of the model.
 
 use std::collections::BTreeMap;
 
@@ -12,15 +12,15 @@ use reticent_core::wall::Geometry;
 
 use crate::case::Case;
 use crate::failure::Failure;
-use crate::library::{Heard, Mechanism, encode, entry, squared_mu};
+use crate::library::{Mechanism, Released, encode, entry, squared_mu};
 
-/// Seeds that differences are usually taken from.
+/// Default number of seeds that differences are averaged over.
 pub const SEEDS: u64 = 6;
-/// Seeds that variances are taken from.
+/// Number of seeds that variances are estimated from.
 const VARIANCE_SEEDS: u64 = 24;
-/// The variance that stands for none, of a fit without noise: scores stay finite.
+/// Minimum variance, for fits without noise: keeps scores finite.
 const NO_NOISE: f64 = 1e-12;
-/// Releases by which neighbours are chosen.
+/// Number of releases by which neighbours are chosen.
 const CHOSEN_BY: usize = 3;
 
 /// Two data sets that differ in one record, the last.
@@ -37,7 +37,7 @@ pub struct Neighbours {
 }
 
 impl Neighbours {
-    /// From their lines.
+    /// Encodes the lines of both files.
     ///
     /// # Errors
     /// [`Failure`] if they cannot be read.
@@ -57,55 +57,61 @@ impl Neighbours {
         mechanism: &Mechanism,
         releases: usize,
     ) -> Result<Self, Failure> {
-        let most = releases.min(CHOSEN_BY);
+        let max_releases = releases.min(CHOSEN_BY);
         let with = |last: Option<&String>| common.iter().chain(last).cloned().collect::<Vec<_>>();
-        let mut ends: Vec<Option<&String>> = case.extremes.iter().map(Some).collect();
+        let mut candidates: Vec<Option<&String>> = case.extremes.iter().map(Some).collect();
         if mechanism.adjacency() == Adjacency::AddRemove {
-            ends.push(None);
+            candidates.push(None);
         }
-        let rows = ends.iter().map(|end| encode(case, &with(*end))).collect::<Result<Vec<_>, _>>()?;
-        let noise = Noise::measure(mechanism, &rows[0], most, None)?;
+        let rows = candidates
+            .iter()
+            .map(|candidate| encode(case, &with(*candidate)))
+            .collect::<Result<Vec<_>, _>>()?;
+        let noise = Noise::measure(mechanism, &rows[0], max_releases, None)?;
         let mut transcripts = Vec::new();
         for rows in &rows {
-            let seeds = (1..=SEEDS).map(|seed| mechanism.rehearse(rows, most, seed));
+            let seeds = (1..=SEEDS).map(|seed| mechanism.releases_with_seed(rows, max_releases, seed));
             transcripts.push(seeds.collect::<Result<Vec<_>, _>>()?);
         }
         let distance = |a: usize, b: usize| -> f64 {
             transcripts[a].iter().zip(&transcripts[b]).map(|(a, b)| noise.distance(a, b)).sum()
         };
-        let last = ends.len() - 1;
+        let last = candidates.len() - 1;
         let seconds = |a: usize| match mechanism.adjacency() {
             Adjacency::AddRemove => last..last + 1,
             Adjacency::ReplaceOne => 0..a,
         };
-        let pairs = (0..ends.len()).flat_map(|a| seconds(a).map(move |b| (a, b))).filter(|(a, b)| a != b);
+        let pairs =
+            (0..candidates.len()).flat_map(|a| seconds(a).map(move |b| (a, b))).filter(|(a, b)| a != b);
         let (a, b) = pairs
             .max_by(|&(a, b), &(c, d)| distance(a, b).total_cmp(&distance(c, d)))
             .ok_or_else(|| Failure::new("a case needs two extremes"))?;
-        Self::new(case, with(ends[a]), with(ends[b]))
+        Self::new(case, with(candidates[a]), with(candidates[b]))
     }
 }
 
-/// How many fits, and for each value the sum and the sum of squares.
+/// Number of fits, and for each value the sum and the sum of squares.
 type Sums = (f64, Vec<[f64; 2]>);
 
 /// The variance of each released value.
 pub struct Noise(BTreeMap<(String, u64), Vec<f64>>);
 
 impl Noise {
-    /// From fits with different seeds. Values of a release have one common variance, unless the receipt states that their noise has scales.
+    /// Estimated from fits with different seeds. Values of a release have one common variance, unless the receipt states that their noise has scales.
     ///
     /// # Errors
     /// [`Failure`] if a fit is refused.
     pub fn measure(
         mechanism: &Mechanism,
         rows: &[f64],
-        most: usize,
+        max_releases: usize,
         receipt: Option<&Receipt>,
     ) -> Result<Self, Failure> {
         let mut sums: BTreeMap<(String, u64), Sums> = BTreeMap::new();
         for seed in 0..VARIANCE_SEEDS {
-            for Heard { what, earlier, values } in mechanism.rehearse(rows, most, 1000 + seed)? {
+            for Released { what, earlier, values } in
+                mechanism.releases_with_seed(rows, max_releases, 1000 + seed)?
+            {
                 let (times, sums) = sums.entry((what, earlier)).or_default();
                 sums.resize(values.len(), [0.0; 2]);
                 *times += 1.0;
@@ -129,7 +135,7 @@ impl Noise {
     }
 
     /// The squared distance of two transcripts in units of the noise.
-    fn distance(&self, first: &[Heard], second: &[Heard]) -> f64 {
+    fn distance(&self, first: &[Released], second: &[Released]) -> f64 {
         let squares =
             first.iter().zip(second).filter(|(a, b)| (&a.what, a.earlier) == (&b.what, b.earlier)).map(
                 |(a, b)| {
@@ -152,14 +158,14 @@ fn has_scales(receipt: &Receipt, what: &str, earlier: u64) -> bool {
 /// A linear score of transcripts.
 pub struct Score {
     weights: BTreeMap<(String, u64), Vec<f64>>,
-    /// Releases from the first on whose difference does not depend on the noise of earlier ones: nothing in them is adaptive.
+    /// Number of first releases whose difference does not depend on the noise of earlier ones, so that they are not adaptive.
     pub fixed: usize,
     /// The parameter mu that is claimed for these releases together, if their noise is Gaussian and all records take part.
     pub fixed_mu: Option<f64>,
 }
 
 impl Score {
-    /// The score that tells two data sets apart, from at most so many releases, by differences at seeds from 1 to `seeds`.
+    /// The score that distinguishes two data sets, from at most `max_releases` releases, by differences at seeds from 1 to `seeds`.
     ///
     /// # Errors
     /// [`Failure`] if a fit is refused.
@@ -167,17 +173,22 @@ impl Score {
         mechanism: &Mechanism,
         (rows, other_rows): (&[f64], &[f64]),
         (receipt, noise): (&Receipt, &Noise),
-        (most, seeds): (usize, u64),
+        (max_releases, seeds): (usize, u64),
     ) -> Result<Self, Failure> {
         let differences = (1..=seeds)
             .map(|seed| {
-                let (first, second) =
-                    (mechanism.rehearse(rows, most, seed)?, mechanism.rehearse(other_rows, most, seed)?);
+                let (first, second) = (
+                    mechanism.releases_with_seed(rows, max_releases, seed)?,
+                    mechanism.releases_with_seed(other_rows, max_releases, seed)?,
+                );
                 Ok(difference(&first, &second))
             })
             .collect::<Result<Vec<_>, Failure>>()?;
-        let order: Vec<(String, u64)> =
-            mechanism.rehearse(rows, most, 1)?.into_iter().map(|heard| (heard.what, heard.earlier)).collect();
+        let order: Vec<(String, u64)> = mechanism
+            .releases_with_seed(rows, max_releases, 1)?
+            .into_iter()
+            .map(|transcript| (transcript.what, transcript.earlier))
+            .collect();
         let is_fixed = |key: &&(String, u64)| {
             let all: Option<Vec<&Vec<f64>>> = differences.iter().map(|one| one.get(*key)).collect();
             let (Some(all), Some(variances)) = (all, noise.0.get(*key)) else { return false };
@@ -201,12 +212,14 @@ impl Score {
 
     /// The score of a transcript.
     #[must_use]
-    pub fn of(&self, heard: &[Heard]) -> f64 {
-        let one = |heard: &Heard| {
-            let weights = self.weights.get(&(heard.what.clone(), heard.earlier));
-            weights.map_or(0.0, |weights| weights.iter().zip(&heard.values).map(|(w, x)| w * x).sum::<f64>())
+    pub fn of(&self, transcript: &[Released]) -> f64 {
+        let one = |transcript: &Released| {
+            let weights = self.weights.get(&(transcript.what.clone(), transcript.earlier));
+            weights.map_or(0.0, |weights| {
+                weights.iter().zip(&transcript.values).map(|(w, x)| w * x).sum::<f64>()
+            })
         };
-        heard.iter().map(one).sum()
+        transcript.iter().map(one).sum()
     }
 
     /// The sum of products of the differences that two scores are made of, over the variance: the covariance of the scores due to noise.
@@ -223,15 +236,17 @@ impl Score {
 }
 
 /// Differences of two transcripts, by release.
-fn difference(first: &[Heard], second: &[Heard]) -> BTreeMap<(String, u64), Vec<f64>> {
-    let others: BTreeMap<(&str, u64), &Heard> =
-        second.iter().map(|heard| ((heard.what.as_str(), heard.earlier), heard)).collect();
+fn difference(first: &[Released], second: &[Released]) -> BTreeMap<(String, u64), Vec<f64>> {
+    let others: BTreeMap<(&str, u64), &Released> = second
+        .iter()
+        .map(|transcript| ((transcript.what.as_str(), transcript.earlier), transcript))
+        .collect();
     first
         .iter()
-        .filter_map(|heard| {
-            let other = others.get(&(heard.what.as_str(), heard.earlier))?;
-            let values = heard.values.iter().zip(&other.values).map(|(a, b)| a - b).collect();
-            Some(((heard.what.clone(), heard.earlier), values))
+        .filter_map(|transcript| {
+            let other = others.get(&(transcript.what.as_str(), transcript.earlier))?;
+            let values = transcript.values.iter().zip(&other.values).map(|(a, b)| a - b).collect();
+            Some(((transcript.what.clone(), transcript.earlier), values))
         })
         .collect()
 }

@@ -1,6 +1,6 @@
-//! What guesses about many canaries in few runs state about epsilon.
+//! Lower bounds on epsilon from guesses about many canaries in few runs.
 //!
-//! Each canary takes part with probability 1/2, independently. Who sees the result guesses for some of them whether they did. A mechanism
+//! Each canary takes part with probability 1/2, independently. The attacker guesses for some of them whether they did. A mechanism
 //! that is (epsilon, delta)-differentially private allows no more right guesses than randomised response would, up to delta.
 //!
 //! Several independent runs, each with canaries of its own, are one mechanism on all of their canaries: one canary changes one of the runs.
@@ -11,10 +11,10 @@
 
 use crate::statistics::{at_least, exactly};
 
-/// What was guessed.
+/// Numbers of canaries, guesses and right guesses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Guesses {
-    /// Canaries, with those that nothing was guessed about.
+    /// All canaries, including those without a guess.
     pub canaries: u64,
     /// Guesses.
     pub made: u64,
@@ -33,7 +33,7 @@ impl Guesses {
         for i in 1..=right {
             sum += exactly(made, right - i, rate);
             steepest = steepest.max(sum / i as f64);
-            // All terms together are at most 1, and further on they are divided by more than i.
+            // The sum is at most 1, and later terms are divided by more than i.
             if delta == 0.0 || steepest * (i + 1) as f64 >= 1.0 {
                 break;
             }
@@ -117,7 +117,7 @@ mod tests {
 
     /// Randomised response itself: a claim of its own epsilon is refuted with probability at most alpha, and half of it is refuted.
     #[test]
-    fn randomised_response_is_caught_at_half_of_its_epsilon_and_not_at_all_of_it() {
+    fn randomised_response_is_refuted_at_half_of_its_epsilon() {
         let (epsilon, m) = (2.0f64, 4000u64);
         let expected = (m as f64 / (1.0 + (-epsilon).exp())) as u64;
         let found = Guesses { canaries: m, made: m, right: expected }.epsilon(0.0, 1e-9);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn guesses_are_about_the_ends() {
+    fn guesses_are_about_extreme_scores() {
         let scores = [0.1, 5.0, -3.0, 0.2, 4.0, -2.0];
         let took_part = [true, true, false, true, false, true];
         assert_eq!(guess(&scores, &took_part, 2), Guesses { canaries: 6, made: 4, right: 2 });

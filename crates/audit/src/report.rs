@@ -3,31 +3,31 @@
 use std::fmt::Write as _;
 use std::time::SystemTime;
 
-use crate::case::{WITHOUT_PRIVACY, cases};
-use crate::row::{ALPHA, Found, MAX_ROWS, Row};
+use crate::case::{NOT_PRIVATE, cases};
+use crate::row::{ALPHA, Evidence, MAX_ROWS, Row};
 use crate::suite::Section;
 
-/// Games that an estimate of tightness should have.
+/// Minimum number of games for an estimate of tightness in the summary.
 pub const TIGHTNESS_GAMES: u64 = 20_000;
 
-/// How to read the table, up to the sections.
+/// Explanation of the columns, before the sections.
 const ABOUT: &str = "\
 ## How to read it
 
-Each line is an attack on a claim of privacy. Two neighbouring data sets are fitted many times, with noise from the operating system, and an event that tells \
-them apart is counted. The event is chosen on other games than it is counted on. Where many canaries are in one data set, right guesses are counted instead.
+Each line is an attack on a claim of privacy. Two neighbouring data sets are fitted many times, with noise from the operating system, and an event that \
+distinguishes them is counted. The event is chosen on other games than it is counted on. Where many canaries are in one data set, right guesses are counted instead.
 
 - *Epsilon, lower bound* and *mu, lower bound* are the largest values that the counts rule out, from Clopper-Pearson limits of both rates. mu is the \
   parameter of Gaussian differential privacy (Dong, Roth, Su 2022); it is given where all noise is Gaussian and all records take part.
 - A claim below its lower bound is refuted, and the audit fails.
-- *Tightness* is an estimate of mu, from the distance of the scores of both data sets, over the claim. 1 is noise that is just enough; \
-  what is missing to 1 is noise that these neighbours did not need. The estimate has an error, so a value slightly above 1 refutes nothing.
+- *Tightness* is an estimate of mu, from the distance of the scores of both data sets, over the claim. At 1 the noise is just sufficient; \
+  below 1 it exceeds what these neighbours require. The estimate has an error, so a value slightly above 1 refutes nothing.
 - A lower bound far below its claim has three possible causes: few games, a weak attack, or more noise than needed. Tightness shows the last.
 - *Event counted*: in how many games on the first and on the second data set the event happened. *Chosen on*: the games that the event was chosen on. \
   *ms a game*: CPU time of one.
 ";
 
-/// The document. `date` is that of the run.
+/// The report in Markdown. `date` is that of the run.
 #[must_use]
 pub fn markdown(sections: &[Section], date: &str, seconds: f64) -> String {
     let rows: Vec<&Row> = sections.iter().flat_map(|section| &section.rows).collect();
@@ -48,12 +48,12 @@ pub fn markdown(sections: &[Section], date: &str, seconds: f64) -> String {
 fn summary(rows: &[&Row]) -> String {
     let refuted = rows.iter().filter(|row| row.refuted()).count();
     let games: u64 =
-        rows.iter().filter(|row| matches!(row.found, Found::Event(_))).map(|row| row.counted()).sum();
+        rows.iter().filter(|row| matches!(row.evidence, Evidence::Event(_))).map(|row| row.counted()).sum();
     let guesses: u64 =
-        rows.iter().filter(|row| matches!(row.found, Found::Guesses(_))).map(|row| row.counted()).sum();
+        rows.iter().filter(|row| matches!(row.evidence, Evidence::Guesses(_))).map(|row| row.counted()).sum();
     let mut text = format!(
         "- {} results from {games} counted games and {guesses} guesses about canaries; {refuted} claims are refuted.\n\
-         - All lower bounds hold together with a confidence of 1 - 1e-6: 1 - {ALPHA:.0e} for each of at most {MAX_ROWS}.\n",
+         - All lower bounds hold together with a confidence of 1 - 1e-6: 1 - {ALPHA:.0e} for each of at max {MAX_ROWS}.\n",
         rows.len()
     );
     let mut largest = |name: &str, ratio: &dyn Fn(&Row) -> Option<f64>| {
@@ -71,11 +71,11 @@ fn summary(rows: &[&Row]) -> String {
     let (many, few): (Vec<&Row>, Vec<&Row>) =
         rows.iter().filter(|row| row.tightness().is_some()).partition(|row| row.counted() >= TIGHTNESS_GAMES);
     let ratios = || many.iter().filter_map(|row| Some(row.tightness()?.0));
-    let (least, most) = ratios().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), x| (a.min(x), b.max(x)));
+    let (min, max) = ratios().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), x| (a.min(x), b.max(x)));
     if !many.is_empty() {
         let _ = writeln!(
             text,
-            "- Tightness from at least {TIGHTNESS_GAMES} games: {least:.3} to {most:.3}, over {} results. {} more have fewer games: they are of \
+            "- Tightness from at min {TIGHTNESS_GAMES} games: {min:.3} to {max:.3}, over {} results. {} more have fewer games: they are of \
              special data, or their games take long.",
             many.len(),
             few.len()
@@ -92,7 +92,7 @@ fn not_played() -> String {
     without.dedup();
     format!(
         "- Not played, since the program refuses it: {} with privacy; {} under add/remove.\n",
-        WITHOUT_PRIVACY.join(", "),
+        NOT_PRIVATE.join(", "),
         without.join(", ")
     )
 }

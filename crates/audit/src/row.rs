@@ -9,21 +9,21 @@ pub const MAX_ROWS: usize = 1000;
 /// The error probability of one result: 1e-6 for all of them, by Bonferroni.
 pub const ALPHA: f64 = 1e-6 / MAX_ROWS as f64;
 
-/// What a fit claims about its releases, or a part of them.
+/// The privacy claim of a fit, or of a part of its releases.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Claim {
     /// The epsilon of the receipt.
     pub epsilon: f64,
-    /// The delta that it holds at.
+    /// The delta that epsilon holds for.
     pub delta: f64,
     /// The parameter of Gaussian differential privacy, where all noise is Gaussian and all records take part.
     pub mu: Option<f64>,
 }
 
-/// What was counted.
+/// The evidence of an attack.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Found {
-    /// An event on both of two neighbours.
+pub enum Evidence {
+    /// Counts of an event on both neighbours.
     Event(Counts),
     /// Guesses about canaries.
     Guesses(crate::one_run::Guesses),
@@ -32,47 +32,47 @@ pub enum Found {
 /// A line of the table of results.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// What was played: a case, and how.
+    /// Case and kind of the game.
     pub game: String,
-    /// Which data sets are neighbours.
+    /// Adjacency of the neighbours.
     pub adjacency: String,
-    /// What is claimed.
+    /// The claim under attack.
     pub claim: Claim,
-    /// What was counted, on games that nothing was chosen by.
-    pub found: Found,
-    /// Games that the event was chosen on.
+    /// Counts on games that were not used to choose the event.
+    pub evidence: Evidence,
+    /// Number of games that the event was chosen on.
     pub chosen_on: usize,
-    /// CPU time of one game, or of one run with canaries.
+    /// CPU seconds of one game, or of one run with canaries.
     pub seconds: f64,
     /// The estimate of mu with its standard error, where scores are normal.
     pub mu: Option<(f64, f64)>,
 }
 
 impl Row {
-    /// Games, or runs with canaries, that were counted.
+    /// Number of counted games, or of guesses about canaries.
     #[must_use]
     pub fn counted(&self) -> u64 {
-        match self.found {
-            Found::Event(counts) => counts.games + counts.other_games,
-            Found::Guesses(guesses) => guesses.made,
+        match self.evidence {
+            Evidence::Event(counts) => counts.games + counts.other_games,
+            Evidence::Guesses(guesses) => guesses.made,
         }
     }
 
     /// The largest epsilon that is refuted.
     #[must_use]
     pub fn epsilon(&self) -> f64 {
-        match self.found {
-            Found::Event(counts) => counts.epsilon(self.claim.delta, ALPHA),
-            Found::Guesses(guesses) => guesses.epsilon(self.claim.delta, ALPHA),
+        match self.evidence {
+            Evidence::Event(counts) => counts.epsilon(self.claim.delta, ALPHA),
+            Evidence::Guesses(guesses) => guesses.epsilon(self.claim.delta, ALPHA),
         }
     }
 
     /// The largest mu that is refuted, where one is claimed.
     #[must_use]
     pub fn refuted_mu(&self) -> Option<f64> {
-        match self.found {
-            Found::Event(counts) => self.claim.mu.map(|_| counts.mu(ALPHA)),
-            Found::Guesses(_) => None,
+        match self.evidence {
+            Evidence::Event(counts) => self.claim.mu.map(|_| counts.mu(ALPHA)),
+            Evidence::Guesses(_) => None,
         }
     }
 
@@ -113,11 +113,11 @@ impl Row {
         let tightness = self.tightness().map(|(estimate, half)| {
             format!("{estimate:.3} ({:.3} to {:.3})", estimate - half, estimate + half)
         });
-        let counted = match self.found {
-            Found::Event(Counts { hits, games, false_hits, other_games }) => {
+        let counted = match self.evidence {
+            Evidence::Event(Counts { hits, games, false_hits, other_games }) => {
                 format!("{hits} of {games}, {false_hits} of {other_games}")
             }
-            Found::Guesses(guesses) => {
+            Evidence::Guesses(guesses) => {
                 format!("{} of {} guesses right, {} canaries", guesses.right, guesses.made, guesses.canaries)
             }
         };
@@ -141,12 +141,20 @@ mod tests {
         let counts = Counts { hits, games: 1000, false_hits, other_games: 1000 };
         let claim = Claim { epsilon, delta: 1e-5, mu };
         let (game, adjacency) = ("a game".to_owned(), "replace-one".to_owned());
-        Row { game, adjacency, claim, found: Found::Event(counts), chosen_on: 0, seconds: 0.001, mu: None }
+        Row {
+            game,
+            adjacency,
+            claim,
+            evidence: Evidence::Event(counts),
+            chosen_on: 0,
+            seconds: 0.001,
+            mu: None,
+        }
     }
 
     /// With 1000 games each and nothing on the other side, 1 - (alpha/2)^(1/1000) and its complement are the rates.
     #[test]
-    fn a_claim_below_what_was_counted_is_refuted() {
+    fn a_claim_below_the_lower_bound_is_refuted() {
         let limit = (ALPHA / 2.0).powf(1e-3);
         let epsilon = ((limit - 1e-5) / (1.0 - limit)).ln();
         assert!((row(1000, 0, 1.0, None).epsilon() - epsilon).abs() < 1e-9);

@@ -1,4 +1,4 @@
-//! Exact binomial bounds, and what they state about epsilon and mu.
+//! Exact binomial bounds, and the lower bounds on epsilon and mu that follow.
 
 use std::f64::consts::SQRT_2;
 
@@ -135,7 +135,7 @@ pub fn normal_cdf(x: f64) -> f64 {
     0.5 * libm::erfc(-x / SQRT_2)
 }
 
-/// Its inverse, by bisection.
+/// The standard normal quantile, by bisection.
 #[must_use]
 pub fn normal_quantile(p: f64) -> f64 {
     let (mut low, mut high) = (-40.0, 40.0);
@@ -157,7 +157,7 @@ pub fn moments(values: &[f64]) -> (f64, f64) {
     (mean, values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0))
 }
 
-/// How far two sets of normal scores are apart: the difference of their means over their common deviation, and the standard error of that.
+/// The separation of two sets of normal scores: the difference of their means over their common deviation, and the standard error of that.
 ///
 /// The error is that of the difference, 1/n + 1/m, and that of the deviation, mu^2 / (2 (n + m - 2)).
 #[must_use]

@@ -1,4 +1,4 @@
-//! All games, and how many of each.
+//! The games of the audit, and the number of each.
 
 use std::path::Path;
 
@@ -7,65 +7,66 @@ use reticent_core::model::model;
 
 use crate::canaries;
 use crate::case::{Case, canary_cases, case, cases};
-use crate::command::{self, Files, odd_lines};
+use crate::command::{self, Files, malformed_lines};
 use crate::failure::Failure;
-use crate::game::{Arena, Data, Effort};
+use crate::game::{Attack, Data, Effort};
 use crate::row::{MAX_ROWS, Row};
 
-/// The budget of whole fits.
-const WHOLE: (f64, f64) = (4.0, 1e-5);
+/// The budget of complete fits.
+const COMPLETE: (f64, f64) = (4.0, 1e-5);
 /// The budget without a delta.
 const PURE: (f64, f64) = (1.0, 0.0);
-/// The budget of fits by the command line: so small that what gives a record away is seen in few games.
+/// The budget of fits by the command line: small, so that few games refute a leak.
 const COMMAND: (f64, f64) = (1.0, 1e-5);
-/// The budget of fits with canaries. The bound allows for all of them being revealed with a probability of up to twice their number times delta,
-/// so that a delta as of other fits would leave nothing to refute.
+/// The budget of fits with canaries. The bound allows that all of them are revealed with a probability of up to twice their number times
+/// delta, so with the delta of other fits nothing could be refuted.
 const CANARIES: (f64, f64) = (2.0, 1e-14);
 
 /// A budget under an adjacency.
 ///
 /// # Errors
-/// [`Failure`] if it is none.
+/// [`Failure`] if epsilon or delta is out of range.
 pub fn privacy((epsilon, delta): (f64, f64), adjacency: Adjacency) -> Result<Privacy, Failure> {
     Ok(Privacy::new(epsilon, delta, adjacency)?)
 }
 
 /// A part of the table of results.
 pub struct Section {
-    /// What its games are.
+    /// Heading.
     pub title: &'static str,
-    /// More about them.
+    /// Description of its games.
     pub about: &'static str,
     /// The results.
     pub rows: Vec<Row>,
 }
 
-/// How many games of each kind.
+/// The number of games of each kind.
 #[derive(Debug, Clone, Copy)]
 pub struct Suite {
-    /// Of whole fits through the library.
-    pub whole: Effort,
-    /// Of first releases.
+    /// Complete fits through the library.
+    pub complete: Effort,
+    /// First releases of ordinary data.
     pub releases: Effort,
-    /// Of first releases from special data.
+    /// First releases of special data.
     pub special: Effort,
-    /// Of fits by the command line.
+    /// Fits by the command line.
     pub command: Effort,
-    /// The same with odd files.
+    /// Fits of malformed files by the command line.
     pub odd: Effort,
-    /// Of runs with canaries.
+    /// Runs with canaries.
     pub canaries: Effort,
-    /// Whether costly fits are played to their end and through the command line, and all odd files.
+    /// Whether costly fits are completed and played through the command line, and all malformed files are played.
     pub costly: bool,
 }
 
 impl Suite {
-    /// For the table in the documentation.
+    /// The suite of the published table.
     #[must_use]
     pub fn full() -> Self {
-        let effort = |cheap, cheap_below, seconds, least| Effort { cheap, cheap_below, seconds, least };
+        let effort =
+            |cheap, cheap_below, seconds, min_games| Effort { cheap, cheap_below, seconds, min_games };
         Self {
-            whole: effort(2000, 0.01, 8.0, 100),
+            complete: effort(2000, 0.01, 8.0, 100),
             releases: effort(20_000, 0.004, 20.0, 400),
             special: effort(2000, 0.01, 4.0, 100),
             command: effort(2000, 0.01, 5.0, 240),
@@ -75,30 +76,32 @@ impl Suite {
         }
     }
 
-    /// For every run of the tests.
+    /// A short suite for the tests.
     #[must_use]
     pub fn short() -> Self {
-        let effort = |cheap, cheap_below, seconds, least| Effort { cheap, cheap_below, seconds, least };
+        let effort =
+            |cheap, cheap_below, seconds, min_games| Effort { cheap, cheap_below, seconds, min_games };
         Self {
-            whole: effort(300, 0.005, 1.0, 100),
+            complete: effort(300, 0.005, 1.0, 100),
             releases: effort(600, 0.005, 1.0, 60),
             special: effort(200, 0.005, 1.0, 50),
-            command: Effort::games_in_any_case(160),
-            odd: Effort::games_in_any_case(160),
+            command: Effort::exactly(160),
+            odd: Effort::exactly(160),
             canaries: effort(20, 0.02, 0.4, 10),
             costly: false,
         }
     }
 
-    /// Whole fits of a case through the library, unless they are too costly.
+    /// Complete fits of a case through the library, unless they are too costly.
     ///
     /// # Errors
     /// [`Failure`] if a fit is refused.
-    pub fn whole_fits(&self, case: &Case, adjacency: Adjacency) -> Result<Vec<Row>, Failure> {
+    pub fn complete_fits(&self, case: &Case, adjacency: Adjacency) -> Result<Vec<Row>, Failure> {
         if case.costly && !self.costly {
             return Ok(Vec::new());
         }
-        let row = || Arena::new(case, Data::Ordinary, privacy(WHOLE, adjacency)?)?.whole(&self.whole);
+        let row =
+            || Attack::new(case, Data::Ordinary, privacy(COMPLETE, adjacency)?)?.complete(&self.complete);
         Ok(vec![row().map_err(|failure| failure.at(&format!("{}, {adjacency}", case.name)))?])
     }
 
@@ -108,19 +111,19 @@ impl Suite {
     /// [`Failure`] if a fit is refused.
     pub fn first_releases(&self, case: &Case, adjacency: Adjacency) -> Result<Vec<Row>, Failure> {
         let play = || {
-            let mut arenas = vec![Arena::sharp(case, Data::Ordinary, adjacency)?];
+            let mut attacks = vec![Attack::with_large_budget(case, Data::Ordinary, adjacency)?];
             if model(case.model)?.can_be_pure() {
-                arenas.push(Arena::new(case, Data::Ordinary, privacy(PURE, adjacency)?)?);
+                attacks.push(Attack::new(case, Data::Ordinary, privacy(PURE, adjacency)?)?);
             }
-            arenas
+            attacks
                 .iter()
-                .map(|arena| arena.first_releases(&self.releases))
+                .map(|attack| attack.first_releases(&self.releases))
                 .collect::<Result<Vec<_>, Failure>>()
         };
         play().map_err(|failure| failure.at(&format!("{}, {adjacency}", case.name)))
     }
 
-    /// First releases of a case from special data, unless they are too costly: none, one record, a wrong guess of their number, all at a bound.
+    /// First releases of a case from special data, unless they are too costly: no record, one record, a wrong estimate of their number, all at a bound.
     ///
     /// # Errors
     /// [`Failure`] if a fit is refused.
@@ -129,13 +132,13 @@ impl Suite {
             return Ok(Vec::new());
         }
         let row = |data: &Data| {
-            let row = || Arena::sharp(case, *data, adjacency)?.first_releases(&self.special);
+            let row = || Attack::with_large_budget(case, *data, adjacency)?.first_releases(&self.special);
             row().map_err(|failure| failure.at(&format!("{}, {adjacency}, {data:?}", case.name)))
         };
         Data::special(adjacency).iter().map(row).collect()
     }
 
-    /// A case by the command line: neighbours that are farthest apart.
+    /// Fits of the farthest neighbours of a case by the command line.
     ///
     /// # Errors
     /// [`Failure`] if the program cannot be run.
@@ -149,20 +152,25 @@ impl Suite {
         let row = || {
             let privacy = privacy(COMMAND, adjacency)?;
             let (_, records) = data.common(case, adjacency);
-            let arena = Arena::new(case, data, privacy)?;
+            let attack = Attack::new(case, data, privacy)?;
             let file = |lines: &[String]| case.file(lines).into_bytes();
-            let (first, second) = (file(&arena.neighbours.lines), file(&arena.neighbours.other_lines));
+            let (first, second) = (file(&attack.neighbours.lines), file(&attack.neighbours.other_lines));
             let files = Files { first, second, records };
             command::play(program, (case, data.name(adjacency)), &files, privacy, &self.command)
         };
         row().map_err(|failure| failure.at(&format!("{}, {adjacency}, command line", case.name)))
     }
 
-    /// Odd files by the command line: a line that no reader expects, in the place of an ordinary one or of none.
+    /// Fits of malformed files by the command line: one malformed line replaces an ordinary one (replace-one) or is added (add/remove).
     ///
     /// # Errors
     /// [`Failure`] if the program cannot be run.
-    pub fn odd_files(&self, program: &Path, case: &Case, adjacency: Adjacency) -> Result<Vec<Row>, Failure> {
+    pub fn malformed_files(
+        &self,
+        program: &Path,
+        case: &Case,
+        adjacency: Adjacency,
+    ) -> Result<Vec<Row>, Failure> {
         let privacy = privacy(COMMAND, adjacency)?;
         let ordinary = case.lines[0].as_bytes();
         let instead = (adjacency == Adjacency::ReplaceOne).then_some(ordinary);
@@ -171,7 +179,7 @@ impl Suite {
             let row = command::play(program, (case, what), &files, privacy, &self.odd);
             row.map_err(|failure| failure.at(&format!("{}, {adjacency}, {what}", case.name)))
         };
-        odd_lines(case.header.split(',').count()).into_iter().map(row).collect()
+        malformed_lines(case.header.split(',').count()).into_iter().map(row).collect()
     }
 
     /// Many canaries at once, unless they are too costly.
@@ -186,7 +194,7 @@ impl Suite {
         Ok(vec![row().map_err(|failure| failure.at(&format!("{}, {adjacency}, canaries", case.name)))?])
     }
 
-    /// All games; `each` sees a result as soon as it is there. Those through the library and those through the command line are played side by side.
+    /// Plays all games; `each` is called with every result. Games through the library and through the command line run in parallel.
     ///
     /// # Errors
     /// [`Failure`] if a game cannot be played.
@@ -203,7 +211,7 @@ impl Suite {
         let rows = library?.into_iter().chain(command?);
         let sections: Vec<Section> =
             TITLES.iter().zip(rows).map(|(&(title, about), rows)| Section { title, about, rows }).collect();
-        // The confidence of the whole table is shared by so many.
+        // The error probability of the table is shared by at most so many results.
         match sections.iter().map(|section| section.rows.len()).sum::<usize>() {
             0..=MAX_ROWS => Ok(sections),
             more => {
@@ -218,7 +226,7 @@ impl Suite {
         let games: [(Play, Vec<Case>); 4] = [
             (Self::first_releases, cases()),
             (Self::special_data, cases()),
-            (Self::whole_fits, cases()),
+            (Self::complete_fits, cases()),
             (Self::many_canaries, canary_cases()),
         ];
         let mut sections = Vec::new();
@@ -236,7 +244,7 @@ impl Suite {
 
     /// The last two sections.
     fn play_command(&self, program: &Path, each: &impl Fn(&Row)) -> Result<Vec<Vec<Row>>, Failure> {
-        // In short, what other cases and the other adjacency would add to odd files takes longer than it is worth: readers are the same.
+        // The short suite omits other cases and the other adjacency for malformed files: the readers are the same.
         let few =
             || if self.costly { vec![case("dirichlet"), case("linear")] } else { vec![case("dirichlet")] };
         let (mut rows, mut odd) = (Vec::new(), Vec::new());
@@ -252,7 +260,7 @@ impl Suite {
         }
         let played = |(_, adjacency): &(Case, Adjacency)| self.costly || *adjacency == Adjacency::ReplaceOne;
         for (case, adjacency) in both(few()).filter(played) {
-            let some = self.odd_files(program, &case, adjacency)?;
+            let some = self.malformed_files(program, &case, adjacency)?;
             some.iter().for_each(each);
             odd.extend(some);
         }
@@ -266,21 +274,21 @@ fn both(cases: Vec<Case>) -> impl Iterator<Item = (Case, Adjacency)> {
     cases.into_iter().flat_map(both)
 }
 
-/// What the sections of the table are.
+/// Titles and descriptions of the sections.
 const TITLES: [(&str, &str); 6] = [
     (
         "First releases",
         "Fits through the library up to the last release that does not depend on earlier ones. The score is the log likelihood ratio of the noise \
-         between the two data sets, so that no test has more power. The claim in mu is that of these releases, the claim in epsilon that of the whole \
-         fit. Observed over claimed mu is how tight the noise is: what is missing to 1 is noise that these neighbours did not need.",
+         between the two data sets, so that no test has more power. The claim in mu is that of these releases, the claim in epsilon that of the complete \
+         fit. Observed over claimed mu is the tightness of the noise: below 1, the noise exceeds what these neighbours require.",
     ),
     (
         "Special data",
-        "The same on data that are empty, one record, not as many as was guessed, or all at a bound.",
+        "The same on an empty data set, on one record, with a wrong estimate of the number of records, and with all records at a bound.",
     ),
     (
-        "Whole fits",
-        "Fits through the library to the end. The event is about the releases, the numbers of the posterior, and how the fit ended.",
+        "Complete fits",
+        "Fits through the library to the end. The event may depend on the releases, the numbers of the posterior, and the outcome of the fit.",
     ),
     (
         "Many canaries",
@@ -289,10 +297,10 @@ const TITLES: [(&str, &str); 6] = [
     ),
     (
         "Command line",
-        "`reticent fit` from a CSV file to all that it prints, writes and ends with, as a process.",
+        "`reticent fit` on a CSV file, as a process: the event may depend on its exit code, its output and the files it writes.",
     ),
     (
-        "Odd files",
-        "The same with a line that no reader expects in the middle of the file: in the place of an ordinary line (replace-one), or of none (add/remove).",
+        "Malformed files",
+        "The same with a malformed line in the middle of the file, which replaces an ordinary line (replace-one) or is added (add/remove).",
     ),
 ];

@@ -5,7 +5,7 @@
 use reticent_audit::canaries;
 use reticent_audit::case::{ADJACENCIES, Case, canary_cases, case, cases};
 use reticent_audit::clock::of_thread;
-use reticent_audit::game::{Arena, Data, Effort, Games};
+use reticent_audit::game::{Attack, Data, Effort, Games};
 use reticent_audit::library::Mechanism;
 use reticent_audit::row::{Claim, Row};
 use reticent_audit::suite::Suite;
@@ -36,8 +36,8 @@ fn special_data_hold_their_claims() {
 }
 
 #[test]
-fn whole_fits_hold_their_claims() {
-    each(|suite, case, adjacency| suite.whole_fits(case, adjacency).unwrap());
+fn complete_fits_hold_their_claims() {
+    each(|suite, case, adjacency| suite.complete_fits(case, adjacency).unwrap());
 }
 
 #[test]
@@ -49,10 +49,10 @@ fn canaries_are_no_easier_to_find_than_claimed() {
     }
 }
 
-/// Games where the audit must fail: enough that it always does.
+/// Number of games on broken mechanisms: enough to always refute them.
 const MANY: usize = 4000;
 
-/// The audit must be able to fail. Releases with the noise of a budget are refuted if they claim a third of its mu, as noise of a third of
+/// The audit detects broken mechanisms. Releases with the noise of a budget are refuted if they claim a third of its mu, as noise of a third of
 /// the needed deviation would be. At a mu of 1.6 the rates are 0.79 and 0.21; limits of 2000 games each at 1e-9 are 0.06 off, so that 1.2 is
 /// refuted give or take 0.04, and a third is 0.53.
 #[test]
@@ -62,9 +62,9 @@ fn too_little_noise_is_caught() {
         ("dirichlet of 24 columns", Adjacency::AddRemove),
         ("dirichlet of 24 columns", Adjacency::ReplaceOne),
     ] {
-        let row = Arena::sharp(&case(name), Data::Ordinary, adjacency)
+        let row = Attack::with_large_budget(&case(name), Data::Ordinary, adjacency)
             .unwrap()
-            .first_releases(&Effort::games_in_any_case(MANY))
+            .first_releases(&Effort::exactly(MANY))
             .unwrap();
         let mu = row.claim.mu.expect("the noise is Gaussian");
         assert!(!row.refuted(), "{}", row.markdown());
@@ -78,9 +78,9 @@ fn too_little_noise_is_caught() {
 #[test]
 fn too_large_a_ratio_is_caught() {
     let privacy = Privacy::new(3.0, 0.0, Adjacency::AddRemove).unwrap();
-    let row = Arena::new(&case("dirichlet"), Data::Ordinary, privacy)
+    let row = Attack::new(&case("dirichlet"), Data::Ordinary, privacy)
         .unwrap()
-        .first_releases(&Effort::games_in_any_case(MANY))
+        .first_releases(&Effort::exactly(MANY))
         .unwrap();
     assert!(!row.refuted(), "{}", row.markdown());
     let broken = Row { claim: Claim { epsilon: 0.75, ..row.claim }, ..row };
@@ -92,11 +92,12 @@ fn too_large_a_ratio_is_caught() {
 fn a_fit_without_noise_is_caught() {
     let (case, privacy) = (case("dirichlet"), Privacy::new(1.0, 1e-5, Adjacency::ReplaceOne).unwrap());
     let mechanism = Mechanism::without_noise(&case, case.records, privacy).unwrap();
-    let neighbours = &Arena::new(&case, Data::Ordinary, privacy).unwrap().neighbours;
-    let game =
-        |rows: &[f64]| Ok(reticent_audit::library::shown(mechanism.play(rows, usize::MAX)?.result.as_ref()));
+    let neighbours = &Attack::new(&case, Data::Ordinary, privacy).unwrap().neighbours;
+    let game = |rows: &[f64]| {
+        Ok(reticent_audit::library::visible_result(mechanism.play(rows, usize::MAX)?.result.as_ref()))
+    };
     let (first, second) = (|| game(&neighbours.rows), || game(&neighbours.other_rows));
-    let games = Games::play(&Effort::games_in_any_case(300), of_thread, first, second).unwrap();
+    let games = Games::play(&Effort::exactly(300), of_thread, first, second).unwrap();
     let claim = Claim { epsilon: 1.0, delta: 1e-5, mu: None };
     let row = games.row("no noise".into(), Adjacency::ReplaceOne, claim);
     assert!(row.refuted(), "{}", row.markdown());
@@ -110,7 +111,7 @@ fn canaries_in_a_fit_without_noise_are_caught() {
     let privacy = Privacy::new(0.3, 1e-14, Adjacency::ReplaceOne).unwrap();
     let mechanism = Mechanism::without_noise(&case, canaries::records(&case), privacy).unwrap();
     let claim = Claim { epsilon: 0.3, delta: 1e-14, mu: None };
-    let effort = Effort::games_in_any_case(20);
+    let effort = Effort::exactly(20);
     let row = canaries::attack(&case, &mechanism, claim, &effort).unwrap();
     assert!(row.refuted(), "{}", row.markdown());
 }

@@ -161,7 +161,7 @@ pub(crate) fn write(folder: &Path, name: &str, text: &str) -> Result<(), Failure
 
 /// Writes a file that may be published: in full, or not at all.
 pub(crate) fn write_file(file: &Path, text: &str) -> Result<(), Failure> {
-    reticent_files::write(file, reticent_files::Access::Usual, text.as_bytes())
+    reticent_files::write(file, reticent_files::Access::Umask, text.as_bytes())
         .map_err(|error| not_written(file, &error))
 }
 

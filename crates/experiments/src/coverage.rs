@@ -1,4 +1,4 @@
-//! How often private regions hold the true means, over many data sets.
+//! Coverage of private credible regions of the true means, over many data sets.
 //!
 //! The records are drawn from the model itself with components well apart, so that regions of 95 % should hold 95 % of
 //! the means: what is measured is whether the uncertainty is honest. The noise-aware region includes the uncertainty from
@@ -15,17 +15,18 @@ use reticent_core::wall::{NoiseSource, Records};
 use serde::Serialize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::error::ExperimentError;
 use crate::metrics::{self, Moments};
 use crate::mixture::{Mixture, Simulation, simulate};
 use crate::table::Quartiles;
-use crate::table1::{ReproduceError, mean, model};
+use crate::table1::{mean, model};
 
-/// What to run.
+/// Settings of the experiment.
 #[derive(Debug, Clone)]
 pub struct Coverage {
-    /// How many data sets.
+    /// Number of data sets.
     pub sets: usize,
-    /// How each is drawn.
+    /// Settings of the simulation.
     pub simulation: Simulation,
     /// Budgets, under replace-one adjacency.
     pub epsilons: Vec<f64>,
@@ -37,7 +38,7 @@ pub struct Coverage {
     pub point_sd: f64,
 }
 
-/// Where a fit started.
+/// Initialisation of a fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Start {
@@ -70,7 +71,7 @@ impl Share {
 pub struct Row {
     /// The budget.
     pub epsilon: f64,
-    /// Where fits started.
+    /// Initialisation of the fits.
     pub start: Start,
     /// By regions with the uncertainty from the privacy noise.
     pub noise_aware: Share,
@@ -91,13 +92,13 @@ struct Found {
 }
 
 impl Coverage {
-    /// Runs everything on all cores; `progress` is told how many data sets are done.
+    /// Runs all fits on all cores; `progress` gets the number of finished data sets.
     ///
     /// # Errors
-    /// The first that any run meets.
-    pub fn run(&self, progress: impl Fn(usize) + Sync) -> Result<Vec<Row>, ReproduceError> {
+    /// The first error of any run.
+    pub fn run(&self, progress: impl Fn(usize) + Sync) -> Result<Vec<Row>, ExperimentError> {
         let done = AtomicUsize::new(0);
-        let fits: Result<Vec<Vec<Found>>, ReproduceError> = (0..self.sets as u64)
+        let fits: Result<Vec<Vec<Found>>, ExperimentError> = (0..self.sets as u64)
             .into_par_iter()
             .map(|set| {
                 let mut rng = ChaCha8Rng::seed_from_u64(set);
@@ -115,7 +116,7 @@ impl Coverage {
         let fits = fits?;
         let row = |(k, (epsilon, start)): (usize, (f64, Start))| {
             let all = || fits.iter().map(|set| &set[k]);
-            let median = |of: fn(&Found) -> &[f64]| -> Result<f64, ReproduceError> {
+            let median = |of: fn(&Found) -> &[f64]| -> Result<f64, ExperimentError> {
                 Ok(Quartiles::of(&all().flat_map(|found| of(found).iter().copied()).collect::<Vec<_>>())?
                     .median)
             };
@@ -135,7 +136,7 @@ impl Coverage {
         self.epsilons.iter().flat_map(|&epsilon| [(epsilon, Start::Sketch), (epsilon, Start::Points)])
     }
 
-    /// What somebody may have known beforehand.
+    /// Prior knowledge: public points near the true means.
     fn points(&self, data: &Mixture, rng: &mut ChaCha8Rng) -> Vec<Vec<f64>> {
         let mut near = |x: &f64| x + self.point_sd * Distribution::<f64>::sample(&StandardNormal, rng);
         data.means.iter().map(|mean| mean.iter().map(&mut near).collect()).collect()
@@ -147,7 +148,7 @@ impl Coverage {
         epsilon: f64,
         start: Start,
         points: &[Vec<f64>],
-    ) -> Result<MixturePosterior, ReproduceError> {
+    ) -> Result<MixturePosterior, ExperimentError> {
         let n = data.labels.len();
         let model = model(data, Covariance::Full)?;
         let privacy = Privacy::new(epsilon, self.delta, Adjacency::ReplaceOne)?;
@@ -160,7 +161,7 @@ impl Coverage {
         Ok(plan.fit(&model, records, source, &privacy, Box::new(Unlimited))?.0)
     }
 
-    fn compare(&self, data: &Mixture, posterior: &MixturePosterior) -> Result<Found, ReproduceError> {
+    fn compare(&self, data: &Mixture, posterior: &MixturePosterior) -> Result<Found, ExperimentError> {
         let of =
             |f: fn(&Component) -> Moments| -> Vec<Moments> { posterior.components.iter().map(f).collect() };
         let (reported, naive) = (of(Component::moments), of(Component::naive_moments));

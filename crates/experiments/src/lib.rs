@@ -1,9 +1,9 @@
-//! What the reproduction of published experiments needs besides inference.
+//! Reproduction of published experiments: data, ground truth, metrics, tables and figures.
 //!
 //! Four nouns: a [`Mixture`](mixture::Mixture) is a data set with the model behind it; its [`truth`] is the exact or
 //! sampled posterior of the component means, as [`Moments`](metrics::Moments); the [`metrics`]
-//! say how far a fit is from the truth; a [`Table`](table::Table) and a [`figure`] show the result. [`uci`] is about regressions on
-//! public data sets, [`conjugate`] about posteriors from noisy statistics; a [`baseline`] is what they are compared with.
+//! measure the distance of a fit from the truth; a [`Table`](table::Table) and a [`figure`] show the result. [`uci`] is about regressions on
+//! public data sets, [`conjugate`] about posteriors from noisy statistics; a [`baseline`] is a method to compare with.
 //!
 //! ```
 //! use reticent_experiments::{metrics, mixture, truth};
@@ -15,7 +15,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Everything here sees the records in the clear. It is for simulated or public data and for measuring, not for release.
+//! This crate has unprotected access to the records. It is for simulated or public data and for measurements, not for release.
 
 pub mod adult;
 pub mod baseline;
@@ -23,7 +23,9 @@ mod cholesky;
 pub mod conjugate;
 pub mod coverage;
 pub mod crashes;
+pub mod error;
 pub mod figure;
+pub mod jobs;
 pub mod matching;
 pub mod memory;
 pub mod metrics;

@@ -1,7 +1,7 @@
 //! The `reticent-experiments` command: reproduce published experiments on simulated or public data.
 //!
-//! Standard output is data, standard error is for people; 0 is success, 1 a failure, 2 bad usage. The commands show what
-//! methods do. They see the records in the clear, and protect nobody.
+//! Standard output is data, standard error is for people; exit codes are 0 (success), 1 (failure) and 2 (bad usage). The commands
+//! measure methods on simulated or public data and give no privacy.
 
 mod commands;
 

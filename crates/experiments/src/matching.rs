@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// Why a cost matrix has no assignment.
+/// Errors of the assignment problem.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum MatchingError {
     /// A row is longer or shorter than the number of rows.
@@ -25,7 +25,7 @@ pub enum MatchingError {
     },
 }
 
-/// The column for each row that makes the total cost least.
+/// The column of each row in the assignment of minimum total cost.
 ///
 /// The Hungarian method with shortest augmenting paths, `O(n^3)`: Jonker and Volgenant, "A shortest augmenting
 /// path algorithm for dense and sparse linear assignment problems", Computing 38, 1987.
@@ -97,19 +97,19 @@ mod tests {
         columns.iter().enumerate().map(|(row, &column)| cost[row][column]).sum()
     }
 
-    fn least_by_brute_force(cost: &[Vec<f64>], taken: &mut Vec<usize>) -> f64 {
+    fn minimum_by_brute_force(cost: &[Vec<f64>], taken: &mut Vec<usize>) -> f64 {
         if taken.len() == cost.len() {
             return total(cost, taken);
         }
-        let mut least = f64::INFINITY;
+        let mut minimum = f64::INFINITY;
         for column in 0..cost.len() {
             if !taken.contains(&column) {
                 taken.push(column);
-                least = least.min(least_by_brute_force(cost, taken));
+                minimum = minimum.min(minimum_by_brute_force(cost, taken));
                 taken.pop();
             }
         }
-        least
+        minimum
     }
 
     #[test]
@@ -126,14 +126,14 @@ mod tests {
                 let mut sorted = columns.clone();
                 sorted.sort_unstable();
                 assert!(sorted.iter().copied().eq(0..n));
-                let least = least_by_brute_force(&cost, &mut Vec::new());
-                assert!((total(&cost, &columns) - least).abs() < 1e-12);
+                let minimum = minimum_by_brute_force(&cost, &mut Vec::new());
+                assert!((total(&cost, &columns) - minimum).abs() < 1e-12);
             }
         }
     }
 
     #[test]
-    fn what_cannot_be_assigned_is_refused() {
+    fn invalid_costs_are_refused() {
         let ragged = [vec![0.0, 1.0], vec![0.0]];
         assert_eq!(assignment(&ragged), Err(MatchingError::NotSquare { rows: 2, row: 1, columns: 1 }));
         let infinite = [vec![0.0, f64::NAN], vec![0.0, 1.0]];

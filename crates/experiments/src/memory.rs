@@ -1,7 +1,7 @@
-//! How much memory inference needs besides the records.
+//! Memory of inference, beyond that of the records.
 //!
 //! EP keeps a site for each record, SEP one for all. The peak is that of a whole process, so each measurement needs a
-//! process of its own: [`work`] is what it should do before it asks for its [`peak`].
+//! process of its own, which calls [`work`] and then [`peak`].
 
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
@@ -12,8 +12,8 @@ use reticent_core::model::mixture::{Mixture, NoiseVariance, Weights};
 use reticent_core::wall::{Geometry, NoiseSource, Plan, Records, Sampler, Sums, Wall};
 use serde::Serialize;
 
+use crate::error::ExperimentError;
 use crate::mixture::{Simulation, simulate};
-use crate::table1::ReproduceError;
 
 /// $J$.
 pub const COMPONENTS: usize = 4;
@@ -22,7 +22,7 @@ pub const DIMENSION: usize = 4;
 /// Steps of SEP: its memory does not depend on how many.
 pub const STEPS: u64 = 2000;
 
-/// What is measured.
+/// The engine under measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Engine {
@@ -41,8 +41,8 @@ pub fn size_of_records(records: usize) -> u64 {
 /// Runs an engine on simulated records.
 ///
 /// # Errors
-/// What the library refuses.
-pub fn work(engine: Engine, records: usize) -> Result<(), ReproduceError> {
+/// Errors of the library.
+pub fn work(engine: Engine, records: usize) -> Result<(), ExperimentError> {
     let means = vec![vec![0.0; DIMENSION]; COMPONENTS];
     let noise = NoiseVariance::Known(0.25);
     let model = Mixture::new(&means, 10.0, Covariance::Full, noise, Weights::Uniform)?;
@@ -71,8 +71,8 @@ pub fn work(engine: Engine, records: usize) -> Result<(), ReproduceError> {
     Ok(())
 }
 
-/// A thousand records again and again: where they lie does not matter, and nothing but them may take memory.
-fn values(records: usize) -> Result<Vec<f64>, ReproduceError> {
+/// A thousand records, repeated: their values do not matter, and nothing else may take memory.
+fn values(records: usize) -> Result<Vec<f64>, ExperimentError> {
     let simulation = Simulation {
         records: 1000,
         components: COMPONENTS,
@@ -87,7 +87,7 @@ fn values(records: usize) -> Result<Vec<f64>, ReproduceError> {
     Ok(values)
 }
 
-/// The most memory that this process has had, in bytes: `VmHWM` of `/proc/self/status`, which only Linux has.
+/// Peak memory of this process in bytes: `VmHWM` of `/proc/self/status`, on Linux.
 #[must_use]
 pub fn peak() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;

@@ -1,4 +1,4 @@
-//! How far a fitted posterior over the component means is from the true one.
+//! Distance of a fitted posterior over the component means from the true one.
 //!
 //! [`accuracy`] is what we report. [`published`] is what the public code behind Table 1 of Vinaroz and Park computes,
 //! kept only so that its printed numbers can be compared like with like.
@@ -10,7 +10,7 @@ use crate::matching::assignment;
 use crate::mixture::squared_distance;
 pub use reticent_core::family::Moments;
 
-/// Why two posteriors cannot be compared.
+/// Errors of the comparison of two posteriors.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum MetricError {
     /// One has more components than the other, or neither has any.
@@ -44,7 +44,7 @@ pub struct Accuracy {
     pub kl_fit_truth: f64,
 }
 
-/// The two numbers that the public code prints into Table 1. Neither is what its column says.
+/// The two numbers that the public code prints into Table 1. Neither matches the name of its column.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Published {
     /// "F-norm": the mean over components of the *squared* error of the means, and that of the covariances, averaged.
@@ -180,7 +180,7 @@ fn squared_norm(v: &[f64]) -> f64 {
     v.iter().map(|v| v * v).sum()
 }
 
-/// A fit that diverged is infinitely far away, not incomparable.
+/// A diverged fit has an infinite distance.
 fn infinite_if_nan(value: f64) -> f64 {
     if value.is_nan() { f64::INFINITY } else { value }
 }

@@ -11,10 +11,10 @@ use thiserror::Error;
 
 use crate::numpy::RandomState;
 
-/// Proposals of a set of means before [`simulate`] gives up on the wanted separation.
+/// Maximum number of proposals of means in [`simulate`].
 const PROPOSALS: usize = 10_000;
 
-/// Why a mixture could not be drawn.
+/// Errors of the simulation of a mixture.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum MixtureError {
     /// There are no records, components or dimensions.
@@ -23,21 +23,21 @@ pub enum MixtureError {
     /// A variance is not a positive number, or the separation is negative.
     #[error("the {name} must be positive, but is {value}")]
     NotPositive {
-        /// Which number it is.
+        /// Name of the parameter.
         name: &'static str,
-        /// What it is.
+        /// The rejected value.
         value: f64,
     },
     /// Ten times the seed is beyond NumPy's 32 bits.
     #[error("ten times the seed {seed} does not fit in 32 bits")]
     Seed {
-        /// The seed asked for.
+        /// The requested seed.
         seed: u32,
     },
     /// The coordinates of a mean sum to less than `1e-4`, where the published generator fails.
     #[error("seed {seed} draws a mean that the published generator refuses; choose another seed")]
     Refused {
-        /// The seed asked for.
+        /// The requested seed.
         seed: u32,
     },
     /// No draw from the prior was separated enough.
@@ -46,7 +46,7 @@ pub enum MixtureError {
          widen the prior or ask for less separation"
     )]
     TooCrowded {
-        /// The separation asked for.
+        /// The requested separation.
         separation: f64,
     },
 }
@@ -120,7 +120,7 @@ pub fn paper_data(seed: u32, n: usize, j: usize, d: usize) -> Result<Mixture, Mi
     Ok(Mixture { prior_means, prior_variance: 10.0, noise_variance: 0.25, means, labels, x })
 }
 
-/// What [`simulate`] draws.
+/// Settings of [`simulate`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Simulation {
     /// Number of records.
@@ -133,11 +133,11 @@ pub struct Simulation {
     pub prior_variance: f64,
     /// `s^2`: the variance of a record about its component's mean.
     pub noise_variance: f64,
-    /// The least Euclidean distance between two means; 0 for any draw.
+    /// Minimum Euclidean distance between two means; 0 for any draw.
     pub separation: f64,
 }
 
-/// A data set drawn from the model itself, its means redrawn until they are as far apart as asked.
+/// A data set drawn from the model; its means are redrawn until they have the requested separation.
 pub fn simulate(rng: &mut impl Rng, simulation: &Simulation) -> Result<Mixture, MixtureError> {
     let Simulation { records, components, dimension, prior_variance, noise_variance, separation } =
         *simulation;
@@ -158,7 +158,7 @@ pub fn simulate(rng: &mut impl Rng, simulation: &Simulation) -> Result<Mixture, 
     };
     let means = (0..PROPOSALS)
         .map(|_| (0..components).map(|_| normals(rng, prior_variance.sqrt())).collect::<Vec<_>>())
-        .find(|means| least_distance(means) >= separation)
+        .find(|means| min_distance(means) >= separation)
         .ok_or(MixtureError::TooCrowded { separation })?;
     let labels: Vec<usize> = (0..records).map(|_| rng.random_range(0..components)).collect();
     let mut x = Vec::with_capacity(records * dimension);
@@ -175,7 +175,7 @@ pub(crate) fn squared_distance(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum()
 }
 
-fn least_distance(means: &[Vec<f64>]) -> f64 {
+fn min_distance(means: &[Vec<f64>]) -> f64 {
     let pairs = means.iter().enumerate().flat_map(|(i, a)| means[..i].iter().map(move |b| (a, b)));
     pairs.map(|(a, b)| squared_distance(a, b).sqrt()).fold(f64::INFINITY, f64::min)
 }
@@ -248,7 +248,7 @@ mod tests {
             separation: 4.0,
         };
         let data = simulate(&mut rng, &simulation).unwrap();
-        assert!(least_distance(&data.means) >= 4.0);
+        assert!(min_distance(&data.means) >= 4.0);
         assert_eq!((data.components(), data.dimension(), data.records().count()), (3, 2, 50));
         let crowded = Simulation { separation: 1e3, ..simulation };
         assert_eq!(simulate(&mut rng, &crowded), Err(MixtureError::TooCrowded { separation: 1e3 }));

@@ -1,6 +1,6 @@
-//! The part of NumPy's legacy `RandomState` that published data sets are drawn with.
+//! The part of NumPy's legacy `RandomState` that generates published data sets.
 //!
-//! NumPy freezes this stream (NEP 19), so a data set given only as "seed 60" can be had again.
+//! NumPy freezes this stream (NEP 19), so a data set given only as "seed 60" can be reproduced.
 //! The generator is MT19937 of Matsumoto and Nishimura, "Mersenne Twister", ACM TOMACS 8(1), 1998.
 
 const LENGTH: usize = 624;
@@ -99,12 +99,12 @@ impl RandomState {
         order
     }
 
-    /// A word cut to as many bits as `most` has, drawn again until it is not more.
-    fn at_most(&mut self, most: u32) -> u32 {
-        let mask = u32::MAX >> most.leading_zeros();
+    /// A word masked to the bits of `max`, redrawn until it is at most `max`.
+    fn at_most(&mut self, max: u32) -> u32 {
+        let mask = u32::MAX >> max.leading_zeros();
         loop {
             let value = self.next_u32() & mask;
-            if value <= most {
+            if value <= max {
                 return value;
             }
         }

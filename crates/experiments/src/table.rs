@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 use thiserror::Error;
 
-/// Why a row or a summary was refused.
+/// Errors of tables.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TableError {
     /// The row has more or fewer cells than the table has columns.
@@ -43,7 +43,7 @@ impl From<f64> for Cell {
 }
 
 impl Cell {
-    /// As people read it: numbers to four significant digits.
+    /// Text for a terminal: numbers to four significant digits.
     pub(crate) fn display(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),

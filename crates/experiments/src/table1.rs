@@ -1,24 +1,21 @@
-//! Table 1 of the DP-SEP paper: how far posteriors of a mixture are from the truth, at several budgets.
+//! Table 1 of the DP-SEP paper: error of posteriors of a mixture, at several budgets.
 
-use crate::metrics::{self, MetricError};
-use crate::mixture::{self, MixtureError};
+use crate::error::ExperimentError;
+use crate::metrics;
+use crate::mixture;
 use crate::table::{Cell, Quartiles, Table, TableError};
-use crate::truth::{self, NutsOptions, TruthError};
+use crate::truth::{self, NutsOptions};
 use rayon::prelude::*;
 use reticent_accounting::{Event, calibrate};
-use reticent_core::budget::{Adjacency, Privacy, PrivacyError, Unlimited};
+use reticent_core::budget::{Adjacency, Privacy, Unlimited};
 use reticent_core::engine::{Average, Coordinates, Damping, Phase, SiteModel, ep, sep};
 use reticent_core::family::{Covariance, Moments};
-use reticent_core::model::FitError;
 use reticent_core::model::mixture::{Mixture, MixturePlan, MixturePosterior, NoiseVariance, Weights};
-use reticent_core::wall::{
-    Geometry, NoiseError, NoiseSource, Plan, PlanError, Records, Sampler, Sums, Wall, WallError,
-};
+use reticent_core::wall::{Geometry, NoiseSource, Plan, Records, Sampler, Sums, Wall};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use thiserror::Error;
 
-/// What to run.
+/// Settings of the experiment.
 #[derive(Debug, Clone)]
 pub struct Table1 {
     /// Data sets: the published generator with these seeds. The paper's own is 60.
@@ -51,17 +48,17 @@ pub enum Method {
     PrintedSep,
     /// The printed algorithm with the noise that it needs.
     Printed {
-        /// At this epsilon.
+        /// Epsilon of the budget.
         epsilon: f64,
     },
-    /// Ours.
+    /// The planned DP-SEP of this project.
     DpSep {
-        /// At this epsilon.
+        /// Epsilon of the budget.
         epsilon: f64,
     },
-    /// SEP without privacy, from where a run of ours ended.
+    /// SEP without privacy, initialised at the result of [`Ours`](Self::Ours).
     SepSameStart {
-        /// At this epsilon.
+        /// Epsilon of the budget.
         epsilon: f64,
     },
 }
@@ -79,7 +76,7 @@ impl std::fmt::Display for Method {
     }
 }
 
-/// What the paper prints. The same figures are said to be at epsilon 5 in the full version and at 5.5 in the workshop
+/// Figures of the paper. They are stated for epsilon 5 in the full version and for 5.5 in the workshop
 /// version.
 pub const PAPER: [Printed; 4] = [
     Printed { method: "SEP", f_norm: 0.0007, kl: 4.3524 },
@@ -91,7 +88,7 @@ pub const PAPER: [Printed; 4] = [
 /// A row of the paper's Table 1.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Printed {
-    /// Its name.
+    /// Name of the row.
     pub method: &'static str,
     /// The column "F-norm", to be compared with [`Outcome::published_f`].
     pub f_norm: f64,
@@ -99,7 +96,7 @@ pub struct Printed {
     pub kl: f64,
 }
 
-/// How one method did on one data set. JSON has no infinity: it is written as the string "inf".
+/// Scores of one method on one data set. JSON has no infinity: it is written as the string "inf".
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Outcome {
     /// The data set.
@@ -129,7 +126,7 @@ pub struct Outcome {
     pub naive_kl: f64,
     /// The share of components whose 95 % region has the true mean.
     pub covered: f64,
-    /// How often a step had to be moved back into its domain, for methods that count it.
+    /// Number of projections to the domain, for methods that count them.
     pub projections: Option<u64>,
 }
 
@@ -166,44 +163,14 @@ pub const FIGURES: [Figure; 8] = [
 /// A name, and the figure that it is of.
 pub type Figure = (&'static str, fn(&Outcome) -> f64);
 
-/// Why a reproduction failed.
-#[derive(Debug, Error)]
-#[allow(missing_docs, reason = "each is another error")]
-pub enum ReproduceError {
-    #[error(transparent)]
-    Mixture(#[from] MixtureError),
-    #[error(transparent)]
-    Model(#[from] reticent_core::model::DefinitionError),
-    #[error(transparent)]
-    Metric(#[from] MetricError),
-    #[error(transparent)]
-    Truth(#[from] TruthError),
-    #[error(transparent)]
-    Table(#[from] TableError),
-    #[error(transparent)]
-    Fit(#[from] FitError),
-    #[error(transparent)]
-    Plan(#[from] PlanError),
-    #[error(transparent)]
-    Wall(#[from] WallError),
-    #[error(transparent)]
-    Noise(#[from] NoiseError),
-    #[error(transparent)]
-    Privacy(#[from] PrivacyError),
-    #[error(transparent)]
-    Accounting(#[from] reticent_accounting::Error),
-    #[error("the fit is no density")]
-    Improper,
-}
-
-/// A fit, with and without what privacy adds to its covariance.
+/// A fit, with and without the covariance of the privacy noise.
 #[derive(Debug, Clone)]
 pub struct Posterior {
-    /// What is reported.
+    /// The noise-aware posterior.
     pub components: Vec<Moments>,
     /// Without the privacy noise.
     pub naive: Vec<Moments>,
-    /// How often a step had to be moved back into its domain, for methods that count it.
+    /// Number of projections to the domain, for methods that count them.
     pub projections: Option<u64>,
 }
 
@@ -219,11 +186,11 @@ impl Posterior {
         model: &Mixture,
         natural: &[f64],
         projections: Option<u64>,
-    ) -> Result<Self, ReproduceError> {
+    ) -> Result<Self, ExperimentError> {
         let width = model.family().width();
         let parts = natural.chunks_exact(width).take(model.components());
         let moments: Option<Vec<_>> = parts.map(|part| model.family().moments(part)).collect();
-        let components = moments.ok_or(ReproduceError::Improper)?;
+        let components = moments.ok_or(ExperimentError::Improper)?;
         Ok(Self { naive: components.clone(), components, projections })
     }
 }
@@ -231,8 +198,8 @@ impl Posterior {
 /// The model that inference assumes.
 ///
 /// # Errors
-/// What the library refuses.
-pub fn model(data: &mixture::Mixture, covariance: Covariance) -> Result<Mixture, ReproduceError> {
+/// Errors of the library.
+pub fn model(data: &mixture::Mixture, covariance: Covariance) -> Result<Mixture, ExperimentError> {
     let noise = NoiseVariance::Known(data.noise_variance);
     Ok(Mixture::new(&data.prior_means, data.prior_variance, covariance, noise, Weights::Uniform)?)
 }
@@ -240,13 +207,13 @@ pub fn model(data: &mixture::Mixture, covariance: Covariance) -> Result<Mixture,
 /// Runs a method on a data set, with noise from the operating system.
 ///
 /// # Errors
-/// What the library refuses.
+/// Errors of the library.
 pub fn run(
     data: &mixture::Mixture,
     method: Method,
     delta: f64,
     passes: u64,
-) -> Result<Posterior, ReproduceError> {
+) -> Result<Posterior, ExperimentError> {
     let (n, d) = (data.labels.len(), data.dimension());
     let full = model(data, Covariance::Full)?;
     let records = || Records::new(data.x.clone(), d);
@@ -265,7 +232,7 @@ pub fn run(
             None => Wall::without_privacy(records()?, source, plan, Box::new(Unlimited))?,
             Some(_) => Wall::new(records()?, source, plan, &privacy(epsilon)?, Box::new(Unlimited))?,
         };
-        Ok::<_, ReproduceError>((wall, id))
+        Ok::<_, ExperimentError>((wall, id))
     };
     let phase =
         |sums, steps, damping| [Phase { sums, steps, coordinates: Coordinates::Factor, damping, clip: None }];
@@ -304,8 +271,8 @@ pub fn run(
                 &phase(id, steps, Damping::Step(1.0 / n as f64)),
                 Average::Last,
             )?;
-            let posterior = MixturePosterior::new(&full, &fit).ok_or(ReproduceError::Improper)?;
-            // The printed algorithm knows nothing of its noise.
+            let posterior = MixturePosterior::new(&full, &fit).ok_or(ExperimentError::Improper)?;
+            // The printed algorithm ignores its noise.
             let naive = Posterior::new(&posterior, Some(fit.projections));
             Ok(Posterior { components: naive.naive.clone(), ..naive })
         }
@@ -339,7 +306,7 @@ pub fn outcome(
     fitted: &Posterior,
     seed: u32,
     method: Method,
-) -> Result<Outcome, ReproduceError> {
+) -> Result<Outcome, ExperimentError> {
     let found = metrics::accuracy(truth, &fitted.components)?;
     let naive = metrics::accuracy(truth, &fitted.naive)?;
     let published = metrics::published(&truth::published(data), &fitted.components)?;
@@ -361,7 +328,7 @@ pub fn outcome(
 /// The first seeds from 60, the paper's own, that the published generator accepts.
 #[must_use]
 pub fn seeds(sets: usize, components: usize, dimension: usize) -> Vec<u32> {
-    // What it refuses are means, which come before the records.
+    // It refuses some means, which are drawn before the records.
     let accepted = |&seed: &u32| mixture::paper_data(seed, 1, components, dimension).is_ok();
     (60..u32::MAX / 10).filter(accepted).take(sets).collect()
 }
@@ -379,13 +346,13 @@ impl Table1 {
         methods
     }
 
-    /// Runs everything on all cores; `progress` is told how many data sets are done.
+    /// Runs all fits on all cores; `progress` gets the number of finished data sets.
     ///
     /// # Errors
-    /// The first that any run meets.
-    pub fn run(&self, progress: impl Fn(usize) + Sync) -> Result<Vec<Outcome>, ReproduceError> {
+    /// The first error of any run.
+    pub fn run(&self, progress: impl Fn(usize) + Sync) -> Result<Vec<Outcome>, ExperimentError> {
         let done = AtomicUsize::new(0);
-        let sets: Result<Vec<Vec<Outcome>>, ReproduceError> = self
+        let sets: Result<Vec<Vec<Outcome>>, ExperimentError> = self
             .seeds
             .par_iter()
             .map(|&seed| {
@@ -411,7 +378,7 @@ impl Table1 {
         Ok(sets?.concat())
     }
     /// A row for each method: the quartiles over data sets of each of the [`FIGURES`]. For the share of means that are
-    /// covered, the mean is added, as its quartiles say little. Projections are left empty where they are not counted.
+    /// covered, the mean is added, as its quartiles are uninformative. Projections are left empty where they are not counted.
     ///
     /// # Errors
     /// [`TableError`] if there are no outcomes of a method.
@@ -442,7 +409,7 @@ pub fn values(outcomes: &[Outcome], method: Method, figure: fn(&Outcome) -> f64)
     outcomes.iter().filter(|outcome| outcome.method == method).map(figure).collect()
 }
 
-/// The median of how often a method had to be moved back into its domain, if it counts that.
+/// The median number of projections of a method, if it counts them.
 ///
 /// # Errors
 /// [`TableError`] if there are no outcomes of the method.

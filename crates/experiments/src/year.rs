@@ -1,9 +1,9 @@
-//! DP-SEP on a network at the size of the Year data set: how long it takes, and how much memory beyond the records.
+//! Time of DP-SEP on a network at the size of the Year data set, and memory beyond that of the records.
 //!
-//! The records are generated: what matters here is their number and width.
+//! The records are simulated: only their number and width matter.
 
+use crate::error::ExperimentError;
 use crate::memory::peak;
-use crate::table1::ReproduceError;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use reticent_accounting::{Event, Method, Sampling, calibrate};
@@ -27,22 +27,22 @@ pub const EPSILON: f64 = 1.0;
 /// $\delta$: well below one over the number of records.
 pub const DELTA: f64 = 1e-7;
 
-/// What was measured.
+/// Measurements.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Measured {
     /// $N$.
     pub records: usize,
-    /// Steps that were taken.
+    /// Number of steps.
     pub steps: u64,
     /// Steps of 40 passes over as many records as the Year data set has.
     pub steps_of_year: u64,
     /// The noise multiplier of these.
     pub noise_multiplier: f64,
-    /// What calibrating it took.
+    /// Seconds of the calibration.
     pub seconds_to_plan: f64,
-    /// What the steps took.
+    /// Seconds of the steps.
     pub seconds: f64,
-    /// What all steps of the Year data set would take.
+    /// Extrapolated seconds of all steps of the Year data set.
     pub seconds_of_year: f64,
     /// The bytes of the records.
     pub record_bytes: u64,
@@ -52,24 +52,24 @@ pub struct Measured {
     pub finite: bool,
 }
 
-/// Whole steps of some passes.
+/// Number of complete steps of some passes.
 #[must_use]
 pub fn steps(records: usize, passes: f64) -> u64 {
     (passes * records as f64 / BATCH as f64).max(1.0) as u64
 }
 
-/// Generates records and takes the steps, on all threads of the current pool. `progress` is told how many hundredths are done.
+/// Generates records and takes the steps, on all threads of the current pool. `progress` gets the percentage that is finished.
 ///
 /// # Errors
-/// What the library refuses.
-pub fn measure(records: usize, steps: u64, progress: impl Fn(usize)) -> Result<Measured, ReproduceError> {
+/// Errors of the library.
+pub fn measure(records: usize, steps: u64, progress: impl Fn(usize)) -> Result<Measured, ExperimentError> {
     let model = Network::new(&[INPUTS, HIDDEN], OutputNoise::default())?;
     let clock = Instant::now();
     let event = |noise_multiplier| {
         let sampling = Sampling::Fixed { batch: BATCH as u64, records: records as u64 };
         Event::gaussian(noise_multiplier, sampling).repeat(steps)
     };
-    // A little of delta is for what is not exact in the wall's noise.
+    // A share of delta covers the error bound of the noise.
     let adjacency = Adjacency::ReplaceOne;
     let noise_multiplier =
         calibrate::noise_multiplier(event, adjacency, EPSILON, 0.49 * DELTA, Method::Auto)?;
@@ -86,7 +86,7 @@ pub fn measure(records: usize, steps: u64, progress: impl Fn(usize)) -> Result<M
     let mut taken = 0;
     for hundredth in 1..=100 {
         let part = steps * hundredth / 100 - taken;
-        // Small steps, so that noise does not throw the state out of its domain: it is time that is measured.
+        // Small steps, so that noise keeps the state in its domain: only time is measured.
         let (coordinates, damping) = (Coordinates::Centred, Damping::Step(1e-3));
         let phase = Phase { sums, steps: part, coordinates, damping, clip: None };
         state.run(&model, &mut wall, &phase, Average::Last)?;

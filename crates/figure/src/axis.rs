@@ -1,6 +1,6 @@
-//! Where values are along a length, and which of them are marked.
+//! Axes: the map from values to a length, and ticks.
 
-/// An axis: its name, the values at its ends and its ticks.
+/// An axis: name, range of values and ticks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
     pub(crate) name: String,
@@ -18,37 +18,40 @@ enum Scale {
     Categories,
 }
 
-/// The share of the length that is left free at each end.
-const ROOM: f64 = 0.04;
+/// Padding at each end, as a share of the length.
+const PADDING: f64 = 0.04;
 
 impl Axis {
-    /// A linear axis that holds these values, with a little room. Those that are not finite do not count.
+    /// A linear axis over the range of these values, with padding. Values that are not finite are ignored.
     #[must_use]
     pub fn linear(name: &str, values: impl IntoIterator<Item = f64>) -> Self {
-        let (low, high) = ends(values.into_iter().filter(|x| x.is_finite())).unwrap_or((0.0, 1.0));
-        let room = if high > low { ROOM * (high - low) } else { 0.5 * low.abs().clamp(0.1, 1e300) };
-        Self::between(name, low - room, high + room)
+        let (low, high) = range(values.into_iter().filter(|x| x.is_finite())).unwrap_or((0.0, 1.0));
+        let padding = if high > low { PADDING * (high - low) } else { 0.5 * low.abs().clamp(0.1, 1e300) };
+        Self::between(name, low - padding, high + padding)
     }
 
-    /// The same, beginning at 0: for lengths of bars, and for densities.
+    /// A linear axis from 0 to the largest of these values: for bars and densities.
     #[must_use]
     pub fn from_zero(name: &str, values: impl IntoIterator<Item = f64>) -> Self {
         let high = values.into_iter().filter(|x| x.is_finite()).fold(0.0, f64::max);
-        Self::between(name, 0.0, high * (1.0 + ROOM))
+        Self::between(name, 0.0, high * (1.0 + PADDING))
     }
 
-    /// A logarithmic axis that holds these values, with a little room. Those that have no logarithm do not count.
+    /// A logarithmic axis over the range of these values, with padding. Values without a logarithm are ignored.
     #[must_use]
     pub fn logarithmic(name: &str, values: impl IntoIterator<Item = f64>) -> Self {
         let positive = values.into_iter().filter(|x| *x > 0.0 && x.is_finite());
-        // Far enough from the largest and the least number that the room at the ends is finite.
+        // Within the range of a double with padding.
         let logarithms = positive.map(|x| x.ln().clamp(-600.0, 600.0));
-        let (low, high) = ends(logarithms).unwrap_or((0.0, 1.0));
-        let room = if high > low { ROOM * (high - low) } else { 1.0 };
-        Self { scale: Scale::Logarithmic, ..Self::between(name, (low - room).exp(), (high + room).exp()) }
+        let (low, high) = range(logarithms).unwrap_or((0.0, 1.0));
+        let padding = if high > low { PADDING * (high - low) } else { 1.0 };
+        Self {
+            scale: Scale::Logarithmic,
+            ..Self::between(name, (low - padding).exp(), (high + padding).exp())
+        }
     }
 
-    /// A linear axis from one value to another; from 0 to 1 if there is nothing between them.
+    /// A linear axis from one value to another; from 0 to 1 if that is empty.
     #[must_use]
     pub fn between(name: &str, low: f64, high: f64) -> Self {
         let (low, high) = if (high - low).is_finite() && high > low { (low, high) } else { (0.0, 1.0) };
@@ -70,66 +73,66 @@ impl Axis {
         Self { ticks: Some(ticks.into_iter().collect()), ..self }
     }
 
-    /// The values at its ends.
+    /// The lowest and the highest value.
     #[must_use]
-    pub fn ends(&self) -> (f64, f64) {
+    pub fn range(&self) -> (f64, f64) {
         (self.low, self.high)
     }
 
-    /// Where a value is: 0 at the lower end, 1 at the upper, and beyond. `None` if it has no place.
+    /// The relative position of a value: 0 at the lower end, 1 at the upper, and beyond. `None` if it is undefined.
     #[must_use]
     pub fn fraction(&self, value: f64) -> Option<f64> {
-        let place = match self.scale {
+        let position = match self.scale {
             Scale::Logarithmic => (value / self.low).ln() / (self.high / self.low).ln(),
             Scale::Linear | Scale::Categories => (value - self.low) / (self.high - self.low),
         };
-        place.is_finite().then_some(place)
+        position.is_finite().then_some(position)
     }
 
     pub(crate) fn is_categorical(&self) -> bool {
         self.scale == Scale::Categories
     }
 
-    /// Ticks with their labels, where there is room for about so many.
+    /// About `count` ticks with their labels.
     #[must_use]
-    pub fn ticks(&self, room: usize) -> Vec<(f64, String)> {
-        let room = room.max(2);
+    pub fn ticks(&self, count: usize) -> Vec<(f64, String)> {
+        let count = count.max(2);
         if let Some(ticks) = &self.ticks {
             let inside =
                 |(at, _): &&(f64, String)| self.fraction(*at).is_some_and(|f| (0.0..=1.0).contains(&f));
             return ticks.iter().filter(inside).cloned().collect();
         }
         if self.scale == Scale::Logarithmic {
-            let ticks = self.logarithmic_ticks(room);
-            // Within less than a decade there may be too few: even steps serve there.
+            let ticks = self.logarithmic_ticks(count);
+            // Within less than a decade there may be too few: linear steps are used then.
             if ticks.len() >= 3 {
                 return ticks.into_iter().map(|at| (at, short(at))).collect();
             }
         }
-        let (step, first, last) = self.linear_steps(room);
+        let (step, first, last) = self.linear_steps(count);
         (0..=(last - first) as usize)
             .map(|k| (first + k as f64) * step)
             .map(|at| (at, with_step(at, step)))
             .collect()
     }
 
-    /// The least round step that leaves at most one tick more than there is room for; the first tick and the last, in steps.
-    fn linear_steps(&self, room: usize) -> (f64, f64, f64) {
-        let mut least = (self.high - self.low) / (2 * room) as f64;
+    /// The smallest round step with at most `count + 1` ticks, and the first and last tick in steps.
+    fn linear_steps(&self, count: usize) -> (f64, f64, f64) {
+        let mut min_step = (self.high - self.low) / (2 * count) as f64;
         loop {
-            let step = round_step(least);
+            let step = round_step(min_step);
             let (first, last) = ((self.low / step).ceil(), (self.high / step).floor());
             let steps = last - first;
-            // Not a number if the ends are so close to 0 that the step is 0.
-            if steps.is_nan() || steps <= room as f64 {
+            // NaN if the range is so close to 0 that the step underflows.
+            if steps.is_nan() || steps <= count as f64 {
                 return (step, first, last);
             }
-            least = 1.5 * step;
+            min_step = 1.5 * step;
         }
     }
 
-    /// 1, 2, 5 times powers of ten if there is room for all, else every power of ten, or every so manieth.
-    fn logarithmic_ticks(&self, room: usize) -> Vec<f64> {
+    /// 1, 2, 5 times powers of ten if `count` allows all, else every n-th power of ten.
+    fn logarithmic_ticks(&self, count: usize) -> Vec<f64> {
         let (first, last) = (self.low.log10().floor() as i32, self.high.log10().ceil() as i32);
         let of = |multiples: &'static [f64], every: i32| {
             let powers = (first..=last).filter(move |power| power.rem_euclid(every) == 0);
@@ -137,33 +140,33 @@ impl Axis {
             all.filter(|at| (self.low..=self.high).contains(at)).collect::<Vec<f64>>()
         };
         let fine = of(&[1.0, 2.0, 5.0], 1);
-        if fine.len() <= room + 1 {
+        if fine.len() <= count + 1 {
             return fine;
         }
-        of(&[1.0], ((last - first) as f64 / room as f64).ceil().max(1.0) as i32)
+        of(&[1.0], ((last - first) as f64 / count as f64).ceil().max(1.0) as i32)
     }
 }
 
-fn ends(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
-    values.fold(None, |ends: Option<(f64, f64)>, x| {
-        Some(ends.map_or((x, x), |(low, high)| (low.min(x), high.max(x))))
+fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    values.fold(None, |range: Option<(f64, f64)>, x| {
+        Some(range.map_or((x, x), |(low, high)| (low.min(x), high.max(x))))
     })
 }
 
-/// As it is written in a program: 10 to a negative power is rounded correctly.
+/// By parsing, since 10 to a negative power is then rounded correctly.
 fn power_of_ten(power: i32) -> f64 {
     format!("1e{power}").parse().unwrap_or(0.0)
 }
 
-/// The least of 1, 2, 5 times a power of ten that is no smaller.
-fn round_step(least: f64) -> f64 {
-    let power = power_of_ten(least.log10().floor() as i32);
-    [1.0, 2.0, 5.0, 10.0].into_iter().map(|k| k * power).find(|step| *step >= least).unwrap_or(least)
+/// The smallest of 1, 2, 5 times a power of ten that is at least `min_step`.
+fn round_step(min_step: f64) -> f64 {
+    let power = power_of_ten(min_step.log10().floor() as i32);
+    [1.0, 2.0, 5.0, 10.0].into_iter().map(|k| k * power).find(|step| *step >= min_step).unwrap_or(min_step)
 }
 
 /// A multiple of a step, with as many decimals as the step has.
 fn with_step(value: f64, step: f64) -> String {
-    // The multiple of the step that is 0 may be off by rounding.
+    // Zero may be off by rounding.
     let value = if value.abs() < 1e-9 * step { 0.0 } else { value };
     if !(1e-4..1e6).contains(&step) {
         return short(value);
@@ -209,8 +212,8 @@ fn grouped(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn labels(axis: &Axis, room: usize) -> Vec<String> {
-        axis.ticks(room).into_iter().map(|(_, label)| label).collect()
+    fn labels(axis: &Axis, count: usize) -> Vec<String> {
+        axis.ticks(count).into_iter().map(|(_, label)| label).collect()
     }
 
     #[test]
@@ -235,13 +238,16 @@ mod tests {
         assert!((3..=6).contains(&labels(&axis(1e-300, 1e300), 5).len()));
     }
 
-    /// Both ends of the values are the same distance from the ends of the axis, by hand: 0.04 / 1.08.
+    /// The lowest and the highest value are 0.04 / 1.08 from the ends of the axis.
     #[test]
-    fn values_have_their_places() {
+    fn values_have_their_positions() {
         let near = |a: Option<f64>, b: f64| a.is_some_and(|a| (a - b).abs() < 1e-12);
-        let room = 0.04 / 1.08;
+        let padding = 0.04 / 1.08;
         for axis in [Axis::linear("", [1.0, f64::NAN, 100.0]), Axis::logarithmic("", [1.0, -3.0, 100.0])] {
-            assert!(near(axis.fraction(1.0), room) && near(axis.fraction(100.0), 1.0 - room), "{axis:?}");
+            assert!(
+                near(axis.fraction(1.0), padding) && near(axis.fraction(100.0), 1.0 - padding),
+                "{axis:?}"
+            );
             assert_eq!((axis.fraction(f64::NAN), axis.fraction(f64::INFINITY)), (None, None));
         }
         assert!(near(Axis::logarithmic("", [1.0, 100.0]).fraction(10.0), 0.5));
@@ -250,9 +256,9 @@ mod tests {
         assert_eq!((names.fraction(1.5), names.ticks(1).len()), (Some(0.75), 2));
     }
 
-    /// Whatever there is, or is not, the axis has two ends.
+    /// The range is finite and not empty for any values.
     #[test]
-    fn no_values_leave_an_axis() {
+    fn any_values_give_a_finite_range() {
         for values in [vec![], vec![f64::NAN], vec![f64::INFINITY], vec![3.0], vec![0.0], vec![-1e308, 1e308]]
         {
             for axis in [
@@ -260,7 +266,7 @@ mod tests {
                 Axis::logarithmic("", values.clone()),
                 Axis::from_zero("", values),
             ] {
-                let (low, high) = axis.ends();
+                let (low, high) = axis.range();
                 assert!(low.is_finite() && high.is_finite() && low < high, "{axis:?}");
                 assert!(axis.ticks(5).len() <= 6);
             }

@@ -23,7 +23,7 @@ impl Element {
         Self { tag, attributes: Vec::new(), children: Vec::new() }
     }
 
-    /// A group, moved by so much.
+    /// A translated group.
     #[must_use]
     pub fn group(x: f64, y: f64) -> Self {
         Self::new("g").set("transform", format!("translate({} {})", Number(x), Number(y)))
@@ -93,7 +93,7 @@ impl Element {
         self
     }
 
-    /// Shows a text while the pointer is on the element, and reads it to those who cannot see it.
+    /// Adds a tooltip, which screen readers announce too.
     #[must_use]
     pub fn hover(self, text: &str) -> Self {
         self.child(Self::new("title").content(text))
@@ -127,7 +127,7 @@ impl Display for Element {
     }
 }
 
-/// A text as content or as an attribute's value, of XML or HTML. Control characters, which XML does not allow, are replaced.
+/// Escapes a text for content or attribute values of XML or HTML. Control characters, which XML does not allow, are replaced.
 #[must_use]
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
@@ -146,7 +146,7 @@ pub fn escape(text: &str) -> String {
     escaped
 }
 
-/// A length in a drawing: hundredths of a pixel are enough, and a file has no use for numbers that are not finite.
+/// A length in a drawing, rounded to hundredths of a pixel; 0 if it is not finite.
 pub(crate) struct Number(pub(crate) f64);
 
 impl Display for Number {
@@ -157,7 +157,7 @@ impl Display for Number {
     }
 }
 
-/// A whole SVG document.
+/// An SVG document.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Drawing {
     svg: Element,
@@ -182,7 +182,7 @@ impl Drawing {
         Self { svg, size: (width, height) }
     }
 
-    /// White behind everything: for a file of its own. Without it the colour of the page shows.
+    /// Adds a white background, for a standalone file. Without it the drawing is transparent.
     #[must_use]
     pub fn with_background(mut self) -> Self {
         self.svg.push(Element::rectangle(0.0, 0.0, self.size.0, self.size.1).set("fill", "#fff"));

@@ -3,7 +3,7 @@
 //! - An [`Axis`] maps numbers or categories to a length, and places round ticks on it.
 //! - A [`Plot`] has two of them, and marks in their units: lines, bands, points, rectangles.
 //! - A [`Style`] is a stroke or a fill, and optionally a class, so that the style sheet of a page can override the colours.
-//! - A [`Drawing`] is the SVG itself. It holds a plot, several, or [elements](Element) of its own.
+//! - A [`Drawing`] is the SVG itself. It contains one or several plots, or [elements](Element).
 //!
 //! ```
 //! use reticent_figure::{Axis, Plot, Style, colour};
@@ -19,7 +19,7 @@
 //! ```
 //!
 //! # Untrusted input
-//! Names may come from files that anyone has written. Tags, attribute names, classes and colours are constants of the program;
+//! Names may come from untrusted files. Tags, attribute names, classes and colours are constants of the program;
 //! everything else is a number, or a text that is escaped when it is written. Numbers that are not finite are left out, and the
 //! plot states how many.
 

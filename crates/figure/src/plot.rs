@@ -1,20 +1,20 @@
-//! Two axes and what is drawn between them.
+//! Plots: two axes and the marks between them.
 
 use std::fmt::{self, Display, Write as _};
 
 use crate::element::Number;
 use crate::{Axis, Drawing, Element, Style};
 
-/// An average letter of 12 pixels, with a little to spare: text is measured by the program that shows it, not by this one.
-const LETTER: f64 = 6.7;
+/// Approximate width of a character at 12 pixels: the exact width is known only to the viewer.
+const CHARACTER_WIDTH: f64 = 6.7;
 const LINE: f64 = 16.0;
 /// From an axis to the labels of its ticks.
 const TICK: f64 = 7.0;
 
 /// Marks between two axes, with a title above them and names beside them.
 ///
-/// Marks are drawn in the order in which they are added. A point that has no place, as its coordinates are not finite or have no
-/// logarithm, is left out and counted.
+/// Marks are drawn in the order in which they are added. A point whose coordinates are not finite or have no logarithm is left out and
+/// counted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plot {
     title: String,
@@ -30,7 +30,7 @@ pub struct Plot {
 }
 
 impl Plot {
-    /// A plot whose axes have these lengths in pixels: across, and up.
+    /// A plot whose axes have these lengths in pixels: horizontal, vertical.
     #[must_use]
     pub fn new(title: &str, size: (f64, f64), x: Axis, y: Axis) -> Self {
         Self {
@@ -47,19 +47,19 @@ impl Plot {
         }
     }
 
-    /// Hides what lies beyond the axes.
+    /// Clips marks to the axes.
     #[must_use]
     pub fn clipped(self) -> Self {
         Self { is_clipped: true, ..self }
     }
 
-    /// Leaves so many pixels on the right, for elements of one's own.
+    /// Reserves pixels on the right for further elements.
     #[must_use]
     pub fn with_room_right(self, pixels: f64) -> Self {
         Self { room_right: pixels, ..self }
     }
 
-    /// The place of a point, in pixels from the upper left corner of the axes.
+    /// The position of a point, in pixels from the upper left corner of the axes.
     #[must_use]
     pub fn place(&self, (x, y): (f64, f64)) -> Option<(f64, f64)> {
         let (across, up) = (self.x.fraction(x)?, self.y.fraction(y)?);
@@ -67,32 +67,32 @@ impl Plot {
         Some((self.size.0 * across, self.size.1 * down))
     }
 
-    fn places(&mut self, points: impl IntoIterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
-        let mut places = Vec::new();
+    fn positions(&mut self, points: impl IntoIterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
+        let mut positions = Vec::new();
         for point in points {
             match self.place(point) {
-                Some(place) => places.push(place),
+                Some(place) => positions.push(place),
                 None => self.missing += 1,
             }
         }
-        places
+        positions
     }
 
     /// A line through points.
     pub fn line(&mut self, style: &Style, points: impl IntoIterator<Item = (f64, f64)>) {
-        let places = self.places(points);
-        if places.len() > 1 {
-            self.marks.push(style.apply(Element::path(places, false)));
+        let positions = self.positions(points);
+        if positions.len() > 1 {
+            self.marks.push(style.apply(Element::path(positions, false)));
         }
     }
 
-    /// The inside of a line that is closed.
+    /// A filled polygon.
     pub fn ring(&mut self, style: &Style, points: impl IntoIterator<Item = (f64, f64)>) {
-        let places = self.places(points);
-        self.marks.push(style.apply(Element::path(places, true)));
+        let positions = self.positions(points);
+        self.marks.push(style.apply(Element::path(positions, true)));
     }
 
-    /// What lies between two lines: points are an abscissa and two ordinates.
+    /// The area between two lines; points are (x, low, high).
     pub fn band(&mut self, style: &Style, points: impl IntoIterator<Item = (f64, f64, f64)>) {
         let (lower, upper): (Vec<_>, Vec<_>) =
             points.into_iter().map(|(x, low, high)| ((x, low), (x, high))).unzip();
@@ -101,11 +101,11 @@ impl Plot {
 
     /// Circles of a radius in pixels.
     pub fn points(&mut self, style: &Style, radius: f64, points: impl IntoIterator<Item = (f64, f64)>) {
-        let places = self.places(points);
-        self.marks.extend(places.into_iter().map(|(x, y)| style.apply(Element::circle(x, y, radius))));
+        let positions = self.positions(points);
+        self.marks.extend(positions.into_iter().map(|(x, y)| style.apply(Element::circle(x, y, radius))));
     }
 
-    /// A circle with a text that is shown while the pointer is on it.
+    /// A circle with a tooltip.
     pub fn point(&mut self, style: &Style, radius: f64, point: (f64, f64), hover: &str) {
         match self.place(point) {
             Some((x, y)) => self.marks.push(style.apply(Element::circle(x, y, radius)).hover(hover)),
@@ -116,8 +116,8 @@ impl Plot {
     /// Dots of a diameter in pixels, as one path: for thousands of records. The style is that of a line.
     pub fn dots(&mut self, style: &Style, points: impl IntoIterator<Item = (f64, f64)>) {
         let mut data = String::new();
-        for (x, y) in self.places(points) {
-            // A tenth of a pixel is enough, and there are many.
+        for (x, y) in self.positions(points) {
+            // Rounded to a tenth of a pixel, to keep the file small.
             let [x, y] = [x, y].map(|at| Number((10.0 * at).round() / 10.0));
             let _ = write!(data, "M{x} {y}h0");
         }
@@ -126,7 +126,7 @@ impl Plot {
     }
 
     /// A rectangle between two values of each axis: a bar, an interval, a cell of a grid. It is at least half a pixel wide and high. An empty
-    /// `hover` shows nothing.
+    /// `hover` adds no tooltip.
     pub fn rectangle(&mut self, style: &Style, x: (f64, f64), y: (f64, f64), hover: &str) {
         let (Some(a), Some(b)) = (self.place((x.0, y.0)), self.place((x.1, y.1))) else {
             self.missing += 1;
@@ -138,7 +138,7 @@ impl Plot {
         self.marks.push(if hover.is_empty() { element } else { element.hover(hover) });
     }
 
-    /// A text whose middle is at a point.
+    /// A text centred at a point.
     pub fn note(&mut self, point: (f64, f64), text: &str) {
         let Some((x, y)) = self.place(point) else { return };
         self.marks.push(Element::text(x, y + 4.0, text).set("text-anchor", "middle"));
@@ -149,7 +149,7 @@ impl Plot {
         self.marks.push(element);
     }
 
-    /// Writes the name of a line beside its last point; names are moved so that they can be read.
+    /// Labels a line at its last point; labels are moved apart.
     pub fn label_end(&mut self, name: &str, style: &Style, last: (f64, f64)) {
         if let Some(place) = self.place(last) {
             self.ends.push((name.to_owned(), *style, place));
@@ -161,45 +161,45 @@ impl Plot {
         self.keys.push((name.to_owned(), *style));
     }
 
-    /// What the plot takes beyond its axes: on the left, above, on the right and below.
+    /// Margins around the axes in pixels: left, top, right, bottom.
     #[must_use]
     pub fn margins(&self) -> (f64, f64, f64, f64) {
         let letters = |texts: &mut dyn Iterator<Item = &str>| {
             texts.map(|text| text.chars().count()).max().unwrap_or(0) as f64
         };
         let y_ticks = self.y.ticks(self.rows());
-        let y_labels = LETTER * letters(&mut y_ticks.iter().map(|(_, label)| label.as_str()));
+        let y_labels = CHARACTER_WIDTH * letters(&mut y_ticks.iter().map(|(_, label)| label.as_str()));
         let left = TICK + y_labels + if self.y.name.is_empty() { 4.0 } else { LINE + 10.0 };
         let top = if self.title.is_empty() { 10.0 } else { 30.0 };
-        let names = LETTER * letters(&mut self.ends.iter().map(|(name, ..)| name.as_str()));
-        let keys = LETTER * letters(&mut self.keys.iter().map(|(name, _)| name.as_str()));
+        let names = CHARACTER_WIDTH * letters(&mut self.ends.iter().map(|(name, ..)| name.as_str()));
+        let keys = CHARACTER_WIDTH * letters(&mut self.keys.iter().map(|(name, _)| name.as_str()));
         let names = if self.ends.is_empty() { 0.0 } else { names + LEADER + 8.0 };
         let keys = if self.keys.is_empty() { 0.0 } else { keys + 46.0 };
-        // The title may be longer than the axis, and half of the last tick's label is beyond it.
-        let title = 1.1 * LETTER * self.title.chars().count() as f64 - self.size.0;
+        // The title may be longer than the axis, and half of the label of the last tick lies beyond it.
+        let title = 1.1 * CHARACTER_WIDTH * self.title.chars().count() as f64 - self.size.0;
         let right = names.max(keys).max(title).max(self.room_right);
         let below = TICK + LINE + if self.x.name.is_empty() { 2.0 } else { LINE + 6.0 };
         (left, top, right, below + if self.missing > 0 { LINE } else { 0.0 })
     }
 
-    /// The size of the whole.
+    /// The size with margins, in pixels.
     #[must_use]
     pub fn outer_size(&self) -> (f64, f64) {
         let (left, top, right, below) = self.margins();
         (left + self.size.0 + right, top + self.size.1 + below)
     }
 
-    /// How many ticks there is room for, up.
+    /// Number of ticks of the vertical axis.
     fn rows(&self) -> usize {
         ((self.size.1 / 35.0) as usize).clamp(3, 8)
     }
 
-    /// How many ticks there is room for, across.
+    /// Number of ticks of the horizontal axis.
     fn columns(&self) -> usize {
         ((self.size.0 / 60.0) as usize).clamp(2, 10)
     }
 
-    /// Everything, as a group whose origin is the upper left corner of the axes.
+    /// The plot as a group whose origin is the upper left corner of the axes.
     #[must_use]
     pub fn group(&self) -> Element {
         let (width, height) = self.size;
@@ -211,7 +211,7 @@ impl Plot {
         }
         group = group.children(self.grid());
         if self.is_clipped {
-            // A drawing in a drawing hides what is beyond it, and needs no name, which might be another's on the same page.
+            // A nested drawing clips its contents without an id, which might not be unique on a page.
             let inner = Element::new("svg").number("width", width).number("height", height);
             group.push(inner.children(self.marks.iter().cloned()));
         } else {
@@ -241,9 +241,9 @@ impl Plot {
         };
         let mut elements = Vec::new();
         let x_ticks = self.x.ticks(self.columns());
-        // Names that are too long for their category lose their ends.
+        // Names that are too long for their category are truncated.
         let letters = if self.x.is_categorical() {
-            (width / x_ticks.len().max(1) as f64 / LETTER - 1.0).max(1.0)
+            (width / x_ticks.len().max(1) as f64 / CHARACTER_WIDTH - 1.0).max(1.0)
         } else {
             1e3
         };
@@ -268,19 +268,19 @@ impl Plot {
         }
         if !self.y.name.is_empty() {
             let (x, y) = (13.0 - self.margins().0, 0.5 * height);
-            let turned = format!("rotate(-90 {} {})", Number(x), Number(y));
+            let rotation = format!("rotate(-90 {} {})", Number(x), Number(y));
             let name = Element::text(x, y, &self.y.name).set("text-anchor", "middle");
-            elements.push(name.set("transform", turned));
+            elements.push(name.set("transform", rotation));
         }
         elements
     }
 
-    /// Names beside the ends of lines, each with a line to the end it belongs to.
+    /// Labels at the ends of lines, with leader lines.
     fn names(&self) -> Vec<Element> {
         let mut order: Vec<usize> = (0..self.ends.len()).collect();
         order.sort_by(|&a, &b| self.ends[a].2.1.total_cmp(&self.ends[b].2.1));
-        let wanted: Vec<f64> = order.iter().map(|&k| self.ends[k].2.1).collect();
-        let placed = apart(&wanted, LINE, self.size.1);
+        let desired: Vec<f64> = order.iter().map(|&k| self.ends[k].2.1).collect();
+        let placed = spread_apart(&desired, LINE, self.size.1);
         let column = self.size.0 + LEADER;
         let mut elements = Vec::new();
         for (&k, at) in order.iter().zip(placed) {
@@ -307,7 +307,7 @@ impl Plot {
         elements
     }
 
-    /// A drawing of this plot alone, through which the page behind it shows.
+    /// A drawing of this plot with a transparent background.
     #[must_use]
     pub fn drawing(&self) -> Drawing {
         self.onto(Drawing::new)
@@ -322,19 +322,19 @@ impl Plot {
     }
 }
 
-/// The plot as a file of its own.
+/// The plot as a standalone file.
 impl Display for Plot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.onto(|title, width, height| Drawing::new(title, width, height).with_background()).fmt(f)
     }
 }
 
-/// From the axis to the column of names.
+/// Distance from the axis to the column of labels.
 const LEADER: f64 = 24.0;
 
-/// Places no closer than a distance, in the same order, near those that were wanted and none below the bottom.
-fn apart(wanted: &[f64], distance: f64, bottom: f64) -> Vec<f64> {
-    let mut placed = wanted.to_vec();
+/// Positions at least `distance` apart, in the same order, close to the desired ones and none below the bottom.
+fn spread_apart(desired: &[f64], distance: f64, bottom: f64) -> Vec<f64> {
+    let mut placed = desired.to_vec();
     for k in 1..placed.len() {
         placed[k] = placed[k].max(placed[k - 1] + distance);
     }
@@ -346,12 +346,12 @@ fn apart(wanted: &[f64], distance: f64, bottom: f64) -> Vec<f64> {
     placed
 }
 
-/// A text of at most so many letters, the last a full stop if some are missing.
-fn shortened(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
+/// A text truncated to `max_length` characters, with a full stop at the end if truncated.
+fn shortened(text: &str, max_length: usize) -> String {
+    if text.chars().count() <= max_length {
         return text.to_owned();
     }
-    text.chars().take(most.saturating_sub(1)).chain(['.']).collect()
+    text.chars().take(max_length.saturating_sub(1)).chain(['.']).collect()
 }
 
 #[cfg(test)]
@@ -387,7 +387,7 @@ mod tests {
         assert!(!svg.contains("not shown"));
     }
 
-    /// A file may hold anything.
+    /// Untrusted files may contain any number.
     #[test]
     fn values_without_a_place_are_left_out_and_counted() {
         let mut plot = plot();
@@ -404,7 +404,7 @@ mod tests {
 
     #[test]
     fn names_do_not_lie_on_each_other() {
-        assert_eq!(apart(&[100.0, 290.0, 299.0], 14.0, 300.0), [100.0, 286.0, 300.0]);
+        assert_eq!(spread_apart(&[100.0, 290.0, 299.0], 14.0, 300.0), [100.0, 286.0, 300.0]);
         let mut plot = plot();
         for name in ["first", "second"] {
             plot.label_end(name, &Style::stroke(colour(0), 2.0), (10.0, 50.0));

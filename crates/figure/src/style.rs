@@ -2,17 +2,17 @@
 
 use crate::Element;
 
-/// Okabe and Ito, "Color universal design", 2008: told apart with any common colour vision.
+/// Okabe and Ito, "Color universal design", 2008: distinguishable with any common colour vision.
 const PALETTE: [&str; 8] =
     ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#777777", "#000000"];
 
-/// A colour for each number. They repeat after eight.
+/// The colour of this index in a palette of eight, which repeats.
 #[must_use]
 pub fn colour(number: usize) -> &'static str {
     PALETTE[number % PALETTE.len()]
 }
 
-/// How a mark looks. Colours are attributes, so a style sheet that names the class overrides them.
+/// Fill and stroke of a mark. Colours are attributes, so a style sheet that names the class overrides them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Style {
     class: Option<&'static str>,
@@ -23,13 +23,13 @@ pub struct Style {
 }
 
 impl Style {
-    /// Filled with a colour.
+    /// A fill without a stroke.
     #[must_use]
     pub const fn fill(colour: &'static str) -> Self {
         Self { class: None, fill: colour, stroke: None, opacity: 1.0, dashes: None }
     }
 
-    /// A line of a colour and a width in pixels, with nothing inside.
+    /// A stroke of a colour and a width in pixels, without a fill.
     #[must_use]
     pub const fn stroke(colour: &'static str, width: f64) -> Self {
         Self { stroke: Some((colour, width)), ..Self::fill("none") }
@@ -59,19 +59,19 @@ impl Style {
         Self { dashes: Some("4 2.5"), ..self }
     }
 
-    /// The colour of the line, or of the inside if there is none.
+    /// The colour of the stroke, or of the fill without a stroke.
     #[must_use]
     pub fn main_colour(&self) -> &'static str {
         self.stroke.map_or(self.fill, |(colour, _)| colour)
     }
 
-    /// Whether it is a line with nothing inside.
+    /// Whether there is no fill.
     #[must_use]
     pub fn is_line(&self) -> bool {
         self.fill == "none"
     }
 
-    /// An element that looks like this.
+    /// Sets the attributes of an element.
     #[must_use]
     pub fn apply(&self, mut element: Element) -> Element {
         if let Some(class) = self.class {

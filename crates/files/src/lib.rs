@@ -1,8 +1,8 @@
-//! Files that are there in full or not at all, on the disk when that is stated, and readable by their owner alone.
+//! Atomic, durable file writes with owner-only permissions.
 //!
-//! - An [`AtomicFile`] is written under a temporary name and takes its own when it is complete and on the disk.
-//! - [`Access`] decides who may read it.
-//! - [`open_private`], [`create_empty`], [`remove`], [`sync_folder`] and [`is_at`] are what a journal beside such a file needs.
+//! - An [`AtomicFile`] is written under a temporary name and renamed when it is complete and synchronised to the disk.
+//! - [`Access`] is its file mode.
+//! - [`open_private`], [`create_empty`], [`remove`], [`sync_folder`] and [`is_at`] serve a journal beside such a file.
 //!
 //! ```
 //! # let folder = tempfile::tempdir()?;
@@ -10,20 +10,20 @@
 //! use std::io::Write as _;
 //! use reticent_files::{Access, AtomicFile};
 //!
-//! let whole = AtomicFile::create(&path, Access::Owner)?;
-//! whole.file()?.write_all(b"all of it")?;
+//! let new = AtomicFile::create(&path, Access::Owner)?;
+//! new.file()?.write_all(b"all of it")?;
 //! assert!(!path.exists());
-//! whole.finish()?;
+//! new.finish()?;
 //! assert_eq!(std::fs::read(&path)?, b"all of it");
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! # What a crash leaves
-//! A temporary file has a hidden name that is derived from that of the file, and is locked by its writer. One that nobody
-//! has locked was left by a process that died; the next that writes or removes the same file removes it.
+//! # Crashes
+//! A temporary file has a hidden name that is derived from that of the file, and is locked by its writer. An unlocked one
+//! was left by a crashed process; the next process that writes or removes the same file removes it.
 //!
 //! No symbolic link is followed: temporary files are new, and a link at the place of the file is replaced, not written
-//! through. On file systems without hard links, [`AtomicFile::finish_new`] looks and then renames, which is two steps.
+//! through. On file systems without hard links, [`AtomicFile::finish_new`] checks and then renames, which is not atomic.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -31,33 +31,33 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Who may read a file.
+/// Permissions of a new file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Its owner alone: for secrets and for results that are not published yet.
+    /// Mode 0600: for secrets and unpublished results.
     Owner,
-    /// Whoever the user's file mode creation mask allows: for what is public anyway.
-    Usual,
+    /// As the umask of the process allows: for public contents.
+    Umask,
 }
 
-/// Ends the name of a temporary file.
+/// Suffix of the name of a temporary file.
 const SUFFIX: &str = ".tmp";
-/// Digits in it.
+/// Hexadecimal digits in the name of a temporary file.
 const DIGITS: usize = 16;
-/// Each of them is lost only to somebody who cleans up at the same moment.
-const TRIALS: usize = 100;
+/// Maximum number of attempts; one fails only if another process cleans up at the same moment.
+const MAX_ATTEMPTS: usize = 100;
 
-/// A file that takes its name only when it is complete and on the disk.
+/// A file that gets its name when it is complete and on the disk.
 #[derive(Debug)]
 pub struct AtomicFile {
-    /// Taken when the file has its name.
+    /// `None` once the file has its name.
     temporary: Option<PathBuf>,
     file: File,
     path: PathBuf,
 }
 
 impl AtomicFile {
-    /// Begins a file, and removes what dead writers of the same file have left.
+    /// Creates the temporary file, and removes those left by crashed writers of the same file.
     ///
     /// # Errors
     /// If the folder cannot be written to, or `path` names no file.
@@ -67,7 +67,7 @@ impl AtomicFile {
             return Err(io::ErrorKind::IsADirectory.into());
         }
         clean(path);
-        for _ in 0..TRIALS {
+        for _ in 0..MAX_ATTEMPTS {
             let mut hidden = OsString::from(".");
             hidden.push(name);
             hidden.push(format!(".{:0DIGITS$x}{SUFFIX}", RandomState::new().hash_one(0)));
@@ -77,7 +77,7 @@ impl AtomicFile {
                 opened => opened?,
             };
             let new = Self { temporary: Some(temporary), file, path: path.to_owned() };
-            // Between these two steps somebody may have taken it for a dead writer's. File systems without locks do no harm.
+            // Between creation and locking, another process may have removed it as a leftover. A file system without locks is fine.
             let lost = matches!(new.file.try_lock(), Err(fs::TryLockError::WouldBlock));
             if !lost && new.temporary.as_ref().is_some_and(|place| is_at(&new.file, place)) {
                 return Ok(new);
@@ -86,7 +86,7 @@ impl AtomicFile {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// To write to.
+    /// A handle to write to.
     ///
     /// # Errors
     /// If the process has too many open files.
@@ -94,10 +94,10 @@ impl AtomicFile {
         self.file.try_clone()
     }
 
-    /// Gives the file its name, in place of what has it. On the disk when it returns, contents and name.
+    /// Renames the file to its path, replacing an existing one. Contents and name are durable when it returns.
     ///
     /// # Errors
-    /// If that is not possible. An error after the renaming may leave the file in place.
+    /// Of the operating system. An error after the renaming may leave the file in place.
     pub fn finish(mut self) -> io::Result<File> {
         self.file.sync_all()?;
         if let Some(temporary) = &self.temporary {
@@ -108,10 +108,10 @@ impl AtomicFile {
         self.file.try_clone()
     }
 
-    /// The same, unless something has the name.
+    /// As [`finish`](Self::finish), but never replaces an existing file.
     ///
     /// # Errors
-    /// [`io::ErrorKind::AlreadyExists`] if so.
+    /// [`io::ErrorKind::AlreadyExists`] if the path exists.
     pub fn finish_new(self) -> io::Result<File> {
         self.file.sync_all()?;
         let Some(temporary) = &self.temporary else { return self.file.try_clone() };
@@ -124,7 +124,7 @@ impl AtomicFile {
             Err(_) => return self.finish(),
         }
         let (file, path) = (self.file.try_clone()?, self.path.clone());
-        // The temporary name goes now. If it stays, the next writer removes it.
+        // Removes the temporary name. If that fails, the next writer removes it.
         drop(self);
         sync_folder(&path)?;
         Ok(file)
@@ -134,13 +134,13 @@ impl AtomicFile {
 impl Drop for AtomicFile {
     fn drop(&mut self) {
         if let Some(temporary) = self.temporary.take() {
-            // If it stays, the next writer removes it.
+            // If this fails, the next writer removes it.
             let _ = fs::remove_file(temporary);
         }
     }
 }
 
-/// Tries to write beside a file, which stays as it is: before the work that will go there.
+/// Checks that `path` can be written, without changing it: to be called before expensive work.
 ///
 /// # Errors
 /// As those of [`AtomicFile::create`].
@@ -148,22 +148,22 @@ pub fn check_writable(path: &Path) -> io::Result<()> {
     AtomicFile::create(path, Access::Owner).map(drop)
 }
 
-/// Writes a whole file, in place of what has its name.
+/// Writes a file atomically, replacing an existing one.
 ///
 /// # Errors
 /// As those of [`AtomicFile`].
 pub fn write(path: &Path, access: Access, bytes: &[u8]) -> io::Result<()> {
-    let whole = AtomicFile::create(path, access)?;
-    io::Write::write_all(&mut whole.file()?, bytes)?;
-    whole.finish().map(drop)
+    let new = AtomicFile::create(path, access)?;
+    io::Write::write_all(&mut new.file()?, bytes)?;
+    new.finish().map(drop)
 }
 
-/// Makes an empty file that its owner alone may read, unless something has the name. On the disk when it returns.
+/// Creates an empty file with mode 0600 at a path that does not exist. Durable when it returns.
 ///
 /// No handle of it is ever open: closing one would drop the POSIX locks that other threads of the process hold on the file.
 ///
 /// # Errors
-/// [`io::ErrorKind::AlreadyExists`] if something has the name, or why the folder cannot be written to.
+/// [`io::ErrorKind::AlreadyExists`] if the path exists, or the error of the folder.
 pub fn create_empty(path: &Path) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {
@@ -179,16 +179,16 @@ pub fn create_empty(path: &Path) -> io::Result<()> {
     sync_folder(path)
 }
 
-/// Opens an existing file to read and write, if it is one and no link to one.
+/// Opens an existing regular file to read and write, without following links.
 ///
 /// # Errors
-/// If it is not there, or a symbolic link, or not a plain file.
+/// If it does not exist, or is a symbolic link or not a regular file.
 pub fn open_private(path: &Path) -> io::Result<File> {
     let file = options(Access::Owner).open(path)?;
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
 }
 
-/// Removes a file, and what dead writers of it have left. On the disk when it returns.
+/// Removes a file, and temporary files left by crashed writers of it. Durable when it returns.
 ///
 /// # Errors
 /// If it cannot be removed.
@@ -203,11 +203,11 @@ pub fn remove(path: &Path) -> io::Result<()> {
 /// # Errors
 /// If the disk fails.
 pub fn sync_folder(path: &Path) -> io::Result<()> {
-    // Elsewhere folders cannot be opened as files, and renaming is durable by itself or not at all.
+    // On other systems a folder cannot be opened as a file, so nothing can be done.
     if cfg!(unix) { File::open(folder(path))?.sync_all() } else { Ok(()) }
 }
 
-/// Whether a file that was opened is the one that has this name.
+/// Whether an open file is the one at this path (same device and inode).
 #[must_use]
 pub fn is_at(file: &File, path: &Path) -> bool {
     #[cfg(unix)]
@@ -224,7 +224,7 @@ pub fn is_at(file: &File, path: &Path) -> bool {
     }
 }
 
-/// Removes temporary files of `path` that no living writer has locked.
+/// Removes temporary files of `path` that no running writer has locked.
 pub fn clean(path: &Path) {
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return };
     let Ok(entries) = fs::read_dir(folder(path)) else { return };
@@ -238,7 +238,7 @@ pub fn clean(path: &Path) {
         }
         let Ok(file) = open_private(&entry.path()) else { continue };
         if file.try_lock().is_ok() {
-            // Under the lock, or a writer could lock it meanwhile. If somebody else was faster, it is gone.
+            // Under the lock, since a writer could lock it in between. Another process may have removed it already.
             let _ = fs::remove_file(entry.path());
         }
     }

@@ -21,7 +21,7 @@ fn a_file_is_there_in_full_or_not_at_all() {
     drop(begun);
     assert_eq!(names(folder.path()), [""; 0]);
     write(&path, Access::Owner, b"first").unwrap();
-    write(&path, Access::Usual, b"second").unwrap();
+    write(&path, Access::Umask, b"second").unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"second");
     let third = AtomicFile::create(&path, Access::Owner).unwrap();
     assert_eq!(third.finish_new().unwrap_err().kind(), io::ErrorKind::AlreadyExists);
@@ -32,10 +32,10 @@ fn a_file_is_there_in_full_or_not_at_all() {
     assert!(AtomicFile::create(folder.path(), Access::Owner).is_err());
 }
 
-/// What a writer that was killed leaves is removed by the next; what a living one has is not, and neither are files that
-/// only look a little like it.
+/// Temporary files of killed writers are removed by the next writer; those of running writers and files with similar names
+/// are not.
 #[test]
-fn leftovers_of_the_dead_are_removed_and_of_the_living_are_not() {
+fn temporary_files_of_killed_writers_are_removed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model");
     let others = [".model.tmp", ".model.0123456789abcdeg.tmp", ".models.0123456789abcdef.tmp", "model.0.tmp"];
@@ -53,7 +53,7 @@ fn leftovers_of_the_dead_are_removed_and_of_the_living_are_not() {
 
 #[cfg(unix)]
 #[test]
-fn no_link_is_followed_and_secrets_are_the_owners() {
+fn no_link_is_followed_and_private_files_have_mode_0600() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = tempfile::tempdir().unwrap();
     let (path, elsewhere) = (folder.path().join("model"), folder.path().join("elsewhere"));

@@ -1,4 +1,4 @@
-//! NoiseTreatment the ledger: what data sets there are, what they have left, and what it was spent on.
+//! Queries: data sets, their balances, and the history of their charges.
 
 use std::fmt;
 
@@ -9,78 +9,78 @@ use serde_json::value::RawValue;
 
 use crate::amount::Units;
 use crate::rows::{ChargeRow, DataSetRow};
-use crate::store::Stop;
+use crate::store::StoreError;
 use crate::time::iso_8601;
 use crate::{Amount, LedgerError};
 
-/// A data set and the budget it was given. All of it is fixed when the data set is added.
+/// A data set and its budget, fixed when the data set is added.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct DataSet {
-    /// The user's name for it.
+    /// The id chosen by the user.
     pub id: String,
     /// Identifies the schema: column names, kinds and public bounds, never the data.
     pub schema_fingerprint: String,
     /// `"replace-one"` or `"add/remove"`.
     pub adjacency: String,
-    /// What may be spent on it in total.
+    /// The maximum total amount.
     pub cap: Amount,
     /// When it was added, in UTC as ISO-8601.
     pub added_at: String,
 }
 
-/// A data set's balance.
+/// The balance of a data set.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Account {
     /// The data set.
     #[serde(flatten)]
     pub data_set: DataSet,
-    /// Everything charged: settled, started and reserved.
+    /// All charges: settled, started and reserved.
     pub spent: Amount,
-    /// What a request may still ask for.
+    /// The largest amount that a request can be granted.
     pub remaining: Amount,
-    /// The part of `spent` that is reserved or started and not settled: runs that go on now, or that crashed.
+    /// The part of `spent` that is reserved or started and not settled: runs in progress, and runs that crashed.
     pub unsettled: Amount,
-    /// How many charges are in each state.
+    /// Number of charges by state.
     pub counts: Counts,
     /// The runs that are charged and not settled.
     pub unfinished: Vec<Unfinished>,
 }
 
-/// A run that is charged and not settled: it goes on now, or it was stopped.
+/// A run that is charged and not settled: in progress, suspended or crashed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Unfinished {
     /// The number of its charge.
     pub id: i64,
-    /// Reserved, which can be cancelled, or started.
+    /// Reserved (which can be cancelled) or started.
     pub state: State,
     /// What the run is for, in the user's words.
     pub purpose: String,
-    /// What it is charged.
+    /// The amount that counts against the cap.
     pub charged: Amount,
     /// When it was reserved, in UTC as ISO-8601.
     pub reserved_at: String,
-    /// The file that it can be resumed from, if it keeps one.
+    /// Path of its journal, from which it can be resumed.
     pub journal: Option<String>,
 }
 
-/// How many charges are in each state.
+/// Number of charges by state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
 pub struct Counts {
     /// Not started yet, or abandoned before the start.
     pub reserved: u64,
-    /// Running, or abandoned on the way.
+    /// In progress, suspended or crashed.
     pub started: u64,
-    /// Done.
+    /// Finished, charged with the actual cost.
     pub settled: u64,
-    /// Given back.
+    /// Refunded before any release.
     pub cancelled: u64,
 }
 
-/// Where a charge is on its way: reserved, then started, then settled; or reserved, then cancelled.
+/// The state of a charge: reserved, then started, then settled; or reserved, then cancelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
@@ -88,7 +88,7 @@ pub enum State {
     Reserved,
     /// Charged in full; something may have been released.
     Started,
-    /// Charged with what was really spent.
+    /// Charged with the actual cost.
     Settled,
     /// Charged with nothing; nothing was ever released.
     Cancelled,
@@ -123,29 +123,29 @@ impl FromSql for State {
     }
 }
 
-/// One charge in a data set's history.
+/// One charge in the history of a data set.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct Charge {
-    /// Its number in this ledger, rising with time.
+    /// Number of the charge in this ledger, increasing with time.
     pub id: i64,
-    /// Where it is on its way.
+    /// Current state.
     pub state: State,
-    /// What was reserved.
+    /// The reserved amount.
     pub reserved: Amount,
-    /// What counts against the cap now.
+    /// The amount that counts against the cap.
     pub charged: Amount,
     /// When it was reserved, in UTC as ISO-8601.
     pub reserved_at: String,
-    /// When it got into its state, in UTC as ISO-8601.
+    /// When its state last changed, in UTC as ISO-8601.
     pub changed_at: String,
     /// What the run is for, in the user's words.
     pub purpose: String,
-    /// What the run set out to release: the JSON it was reserved with, letter for letter.
+    /// The planned releases: the JSON of the reservation, verbatim.
     pub plan: Box<RawValue>,
-    /// What it released: the JSON it was settled with, letter for letter.
+    /// The actual releases: the JSON of the settlement, verbatim.
     pub receipt: Option<Box<RawValue>>,
-    /// Where it keeps, or kept, what it released, so that it can be resumed.
+    /// Path of the journal of its releases, from which it can be resumed.
     pub journal: Option<String>,
 }
 
@@ -156,11 +156,11 @@ impl From<DataSetRow> for DataSet {
     }
 }
 
-pub(crate) fn find_data_set(connection: &Connection, id: &str) -> Result<DataSetRow, Stop> {
+pub(crate) fn find_data_set(connection: &Connection, id: &str) -> Result<DataSetRow, StoreError> {
     DataSetRow::find(connection, id)?.ok_or_else(|| LedgerError::UnknownDataSet { id: id.to_owned() }.into())
 }
 
-pub(crate) fn all_data_sets(connection: &Connection) -> Result<Vec<DataSet>, Stop> {
+pub(crate) fn all_data_sets(connection: &Connection) -> Result<Vec<DataSet>, StoreError> {
     Ok(DataSetRow::all(connection)?.into_iter().map(DataSet::from).collect())
 }
 
@@ -170,19 +170,19 @@ fn sums(row: &Row<'_>) -> rusqlite::Result<Units> {
     Ok(Units { epsilon: row.get(0)?, delta: row.get(1)? })
 }
 
-/// All that a data set is charged.
+/// The sum of the charges of a data set.
 ///
 /// Exact: integers, far from overflow since no data set is charged above its cap. (SQLite reports an overflow as an
 /// error; it never wraps.)
-pub(crate) fn spent(connection: &Connection, key: i64) -> Result<Units, Stop> {
+pub(crate) fn spent(connection: &Connection, key: i64) -> Result<Units, StoreError> {
     Ok(connection.query_row(SUMS, [key], sums)?)
 }
 
-fn unsettled(connection: &Connection, key: i64) -> Result<Units, Stop> {
+fn unsettled(connection: &Connection, key: i64) -> Result<Units, StoreError> {
     Ok(connection.query_row(&format!("{SUMS} AND state IN ('reserved', 'started')"), [key], sums)?)
 }
 
-pub(crate) fn counts(connection: &Connection, key: i64) -> Result<Counts, Stop> {
+pub(crate) fn counts(connection: &Connection, key: i64) -> Result<Counts, StoreError> {
     let mut counts = Counts::default();
     let mut query =
         connection.prepare("SELECT state, count(*) FROM charge WHERE data_set = ?1 GROUP BY state")?;
@@ -199,7 +199,7 @@ pub(crate) fn counts(connection: &Connection, key: i64) -> Result<Counts, Stop> 
     Ok(counts)
 }
 
-pub(crate) fn account(connection: &Connection, id: &str) -> Result<Account, Stop> {
+pub(crate) fn account(connection: &Connection, id: &str) -> Result<Account, StoreError> {
     let row = find_data_set(connection, id)?;
     let (key, cap) = (row.key, row.cap);
     let spent = spent(connection, key)?;
@@ -220,12 +220,12 @@ pub(crate) fn account(connection: &Connection, id: &str) -> Result<Account, Stop
     })
 }
 
-pub(crate) fn history(connection: &Connection, id: &str) -> Result<Vec<Charge>, Stop> {
+pub(crate) fn history(connection: &Connection, id: &str) -> Result<Vec<Charge>, StoreError> {
     let key = find_data_set(connection, id)?.key;
     ChargeRow::of_data_set(connection, key)?.into_iter().map(charge).collect()
 }
 
-fn charge(row: ChargeRow) -> Result<Charge, Stop> {
+fn charge(row: ChargeRow) -> Result<Charge, StoreError> {
     Ok(Charge {
         id: row.id,
         state: row.state,
@@ -240,7 +240,7 @@ fn charge(row: ChargeRow) -> Result<Charge, Stop> {
     })
 }
 
-/// Checked on the way in, and again on the way out, so that a history is always valid JSON as a whole.
-fn json(text: String) -> Result<Box<RawValue>, Stop> {
-    RawValue::from_string(text).map_err(|_| Stop::Damage("a plan or a receipt is not JSON".to_owned()))
+/// Checked on insertion, and again here, so that a history always serialises to valid JSON.
+fn json(text: String) -> Result<Box<RawValue>, StoreError> {
+    RawValue::from_string(text).map_err(|_| StoreError::Damage("a plan or a receipt is not JSON".to_owned()))
 }

@@ -1,13 +1,13 @@
-//! Amounts of budget, and the integers they are added in.
+//! Amounts of budget, and the integer units that they are added in.
 //!
-//! Floating-point sums can come out below the true sum, and a privacy budget may not. So the ledger stores whole
-//! numbers of a fixed small unit and adds those: integer addition is exact in any order. The only rounding is at the
-//! door, once per amount, and always against the spender: charges up, caps down.
+//! Floating-point sums can fall below the true sum, and those of a privacy budget must not. So the ledger stores integer
+//! multiples of a small fixed unit: integer addition is exact in any order. Each amount is rounded once, on conversion, and
+//! always conservatively: charges up, caps down.
 //!
-//! At the door an `f64` stands for the shortest decimal that reads back as it, which is the number a person wrote. So
-//! `0.1` is exactly one tenth, and ten requests of `0.1` exactly fill a cap of `1`; read as binary fractions they
-//! would miss it by 5.6e-17. The two readings differ by at most half a unit in the last place of the `f64` itself,
-//! which is what the caller's own arithmetic already cannot tell apart.
+//! The conversion interprets an `f64` as the shortest decimal that parses to it, which is the number a person wrote. So
+//! `0.1` is exactly one tenth, and ten requests of `0.1` exactly fill a cap of `1`; as binary fractions they
+//! would miss it by 5.6e-17. The two interpretations differ by at most half a unit in the last place of the `f64`,
+//! which is below the resolution of the caller's own arithmetic.
 
 use std::fmt;
 
@@ -19,22 +19,22 @@ use crate::LedgerError;
 const EPSILON_DECIMALS: u32 = 12;
 /// One unit of delta is 10 to the minus this.
 const DELTA_DECIMALS: u32 = 18;
-/// The largest epsilon, in units. Spent plus requested is at most twice this, which an `i64` holds with room to spare.
+/// The largest epsilon, in units. Spent plus requested is at most twice this, which fits an `i64`.
 const MAX_UNITS: i64 = 1_000_000_000_000_000_000;
 
-/// An amount of budget, or of loss: an (epsilon, delta) pair.
+/// An amount of budget or of privacy loss: an (epsilon, delta) pair.
 ///
-/// A plain pair of numbers. Whoever takes one checks it, since what is allowed depends on what it is for: a cap and a
-/// request need a positive epsilon, and what a run really spent may be zero. Delta is always in `[0, 1)`.
+/// Not validated by itself, since the domain depends on the use: a cap and a request need a positive epsilon, and the
+/// actual cost of a run may be zero. Delta is always in `[0, 1)`.
 ///
-/// The ledger counts epsilon in units of 1e-12 up to 1e6, and delta in units of 1e-18. Charges round up to a whole
+/// The ledger counts epsilon in units of 1e-12 up to 1e6, and delta in units of 1e-18. Charges round up to a
 /// unit and caps round down. An amount the ledger returns is exact below 1000 for epsilon and 1e-3 for delta; above, where
-/// an `f64` has too few digits, it keeps that direction: asking for exactly what is said to remain always succeeds.
+/// an `f64` has too few digits, it is rounded in the same direction: a request for the stated remainder always succeeds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Amount {
     /// The bound on the privacy loss.
     pub epsilon: f64,
-    /// The probability, loosely, that the bound fails.
+    /// Loosely, the probability that the bound fails.
     pub delta: f64,
 }
 
@@ -59,7 +59,7 @@ fn write_short(f: &mut fmt::Formatter<'_>, x: f64) -> fmt::Result {
     if x != 0.0 && x.abs() < 1e-3 { write!(f, "{x:e}") } else { write!(f, "{x}") }
 }
 
-/// What an amount is for, which decides what is allowed and which way it rounds.
+/// The use of an amount, which determines its domain and the direction of rounding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     Cap,
@@ -67,7 +67,7 @@ pub(crate) enum Role {
     Actual,
 }
 
-/// An amount in whole units: what is stored, added and compared.
+/// An amount in integer units, as stored, added and compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Units {
     pub epsilon: i64,
@@ -75,7 +75,7 @@ pub(crate) struct Units {
 }
 
 impl Units {
-    /// Checks `amount` for its role and rounds it against the spender.
+    /// Validates `amount` for its role and rounds it conservatively.
     pub fn read(amount: Amount, role: Role) -> Result<Self, LedgerError> {
         let direction = if role == Role::Cap { Direction::Down } else { Direction::Up };
         let Amount { epsilon, delta } = amount;
@@ -101,12 +101,12 @@ impl Units {
         Ok(Self { epsilon, delta })
     }
 
-    /// As floating point, never more than the units say: for caps and for what remains.
+    /// Converts to floating point, rounding down: for caps and remainders.
     pub fn at_most(self) -> Amount {
         Amount::new(at_most(self.epsilon, EPSILON_DECIMALS), at_most(self.delta, DELTA_DECIMALS))
     }
 
-    /// As floating point, never less than the units say: for what was requested, reserved or spent.
+    /// Converts to floating point, rounding up: for requests, reservations and charges.
     pub fn at_least(self) -> Amount {
         Amount::new(at_least(self.epsilon, EPSILON_DECIMALS), at_least(self.delta, DELTA_DECIMALS))
     }
@@ -116,10 +116,10 @@ impl Units {
         self.epsilon <= other.epsilon && self.delta <= other.delta
     }
 
-    /// What is left of `self` after `spent`; zero where nothing is.
+    /// `self` minus `spent`, at least zero.
     pub fn minus(self, spent: Self) -> Self {
-        let left = |cap: i64, spent: i64| cap.saturating_sub(spent).max(0);
-        Self { epsilon: left(self.epsilon, spent.epsilon), delta: left(self.delta, spent.delta) }
+        let difference = |cap: i64, spent: i64| cap.saturating_sub(spent).max(0);
+        Self { epsilon: difference(self.epsilon, spent.epsilon), delta: difference(self.delta, spent.delta) }
     }
 }
 
@@ -129,7 +129,7 @@ enum Direction {
     Down,
 }
 
-/// The shortest decimal of `x`, as a whole number of `10^-decimals`, rounded in `direction`.
+/// The shortest decimal of `x`, as an integer multiple of `10^-decimals`, rounded in `direction`.
 ///
 /// `None` if `x` is negative, not finite, or too large to count.
 fn to_units(x: f64, decimals: u32, direction: Direction) -> Option<i64> {
@@ -139,8 +139,8 @@ fn to_units(x: f64, decimals: u32, direction: Direction) -> Option<i64> {
     // Rust prints the shortest decimal that reads back as x, here in the form 1.2345e-6: at most 17 digits.
     let text = format!("{:e}", x.abs());
     let (mantissa, exponent) = text.split_once('e')?;
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let digits: i128 = format!("{whole}{fraction}").parse().ok()?;
+    let (integer, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits: i128 = format!("{integer}{fraction}").parse().ok()?;
     let power = exponent.parse::<i64>().ok()? - i64::try_from(fraction.len()).ok()? + i64::from(decimals);
 
     let power_of_ten = u32::try_from(power.unsigned_abs()).ok().and_then(|p| 10_i128.checked_pow(p));
@@ -219,12 +219,12 @@ mod tests {
             assert!(!ok(1.0, 1.0, role) && !ok(1e6 + 1.0, 0.0, role));
         }
         assert!(!ok(0.0, 0.0, Role::Request) && !ok(0.0, 0.0, Role::Cap) && ok(0.0, 0.0, Role::Actual));
-        // Too small to count: charged as a whole unit, and refused as a cap.
+        // Below one unit: charged as one unit, and refused as a cap.
         assert!(ok(1e-13, 1e-19, Role::Request) && !ok(1e-13, 0.0, Role::Cap) && !ok(1.0, 1e-19, Role::Cap));
     }
 
     #[test]
-    fn amounts_print_as_people_write_them() {
+    fn amounts_print_as_decimals() {
         assert_eq!(Amount::new(0.5, 1e-5).to_string(), "epsilon 0.5, delta 1e-5");
         assert_eq!(Amount::new(1.0, 0.0).to_string(), "epsilon 1, delta 0");
     }
@@ -235,7 +235,7 @@ mod tests {
         for (each, total) in [
             (1e-7, 100_000_000_000_i64), // 0.1 in all
             (1e-12, 1_000_000),
-            (1e-15, 1_000_000), // below one unit: a whole unit each
+            (1e-15, 1_000_000), // below one unit: charged as one unit each
             (3.3e-9, 3_300_000_000),
         ] {
             let units = Units::read(Amount::new(each, 0.0), Role::Request).unwrap();
@@ -244,7 +244,7 @@ mod tests {
         }
     }
 
-    /// `x` as an exact whole number of 2^-80; needs 2^-27 <= x < 2^10.
+    /// `x` as an exact multiple of 2^-80; needs 2^-27 <= x < 2^10.
     fn exact(x: f64) -> u128 {
         let mantissa = u128::from(x.to_bits() & ((1 << 52) - 1) | (1 << 52));
         let exponent = ((x.to_bits() >> 52) & 0x7ff) as i32 - 1075;
@@ -259,12 +259,12 @@ mod tests {
                 .iter()
                 .map(|&x| i128::from(Units::read(Amount::new(x, 0.0), Role::Request).unwrap().epsilon))
                 .sum();
-            let truth: u128 = charges.iter().map(|&x| exact(x)).sum();
+            let exact_sum: u128 = charges.iter().map(|&x| exact(x)).sum();
             // units / 1e12 >= truth / 2^80 * (1 - 2^-53), in integers: below 2^7 * 2^80 * 2^40.
-            let truth = truth * 1_000_000_000_000;
-            prop_assert!((units as u128) << 80 >= truth - (truth >> 53));
+            let exact_sum = exact_sum * 1_000_000_000_000;
+            prop_assert!((units as u128) << 80 >= exact_sum - (exact_sum >> 53));
             // Nor overstated by more than a unit each.
-            prop_assert!(((units - charges.len() as i128) as u128) << 80 <= truth + (truth >> 53));
+            prop_assert!(((units - charges.len() as i128) as u128) << 80 <= exact_sum + (exact_sum >> 53));
         }
 
         #[test]
@@ -277,9 +277,9 @@ mod tests {
         }
 
         #[test]
-        fn returned_amounts_read_back_on_the_safe_side(epsilon in 1..=MAX_UNITS, delta in 0..MAX_UNITS) {
+        fn returned_amounts_convert_back_conservatively(epsilon in 1..=MAX_UNITS, delta in 0..MAX_UNITS) {
             let units = Units { epsilon, delta };
-            // Asking for what remains fits in it; and a stated charge covers the real one.
+            // A request for the stated remainder fits, and a stated charge covers the actual one.
             if units.at_most().delta < 1.0 {
                 prop_assert!(Units::read(units.at_most(), Role::Request).unwrap().fits_in(units));
             }
@@ -289,7 +289,7 @@ mod tests {
         }
 
         #[test]
-        fn everyday_amounts_come_back_unchanged(thousandths in 1..100_000_i64) {
+        fn amounts_of_few_digits_are_unchanged(thousandths in 1..100_000_i64) {
             let x = thousandths as f64 / 1000.0;
             let units = Units::read(Amount::new(x, 0.0), Role::Request).unwrap();
             prop_assert_eq!(units.at_most().epsilon, x);

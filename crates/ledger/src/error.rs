@@ -1,14 +1,14 @@
-//! What can go wrong, with enough in it to say what to do next.
+//! Errors of the ledger; every message ends with a hint.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use crate::{Amount, State};
 
-/// Why the ledger did not do what it was asked.
+/// Why an operation of the ledger failed.
 ///
-/// Whatever the error, nothing was released on its account: a caller that gets one instead of a [`Reservation`] or of
-/// a successful [`start`] must not release. Messages end with a line that says what to do.
+/// A caller that gets an error instead of a [`Reservation`] or of a successful [`start`] must not release anything. Every
+/// message ends with a hint.
 ///
 /// [`Reservation`]: crate::Reservation
 /// [`start`]: crate::Ledger::start
@@ -20,32 +20,32 @@ pub enum LedgerError {
     Refused(Box<Refusal>),
 
     /// A number is outside its domain (NaN counts as outside).
-    #[error("{name} must be {expected}, but it is {value}\nhint: correct the number and ask again")]
+    #[error("{name} must be {expected}, but it is {value}\nhint: correct the number and try again")]
     Amount {
-        /// Which number.
+        /// The number, as it appears in the message.
         name: &'static str,
         /// The domain, to complete "must be ...".
         expected: &'static str,
-        /// What was given.
+        /// The rejected number.
         value: f64,
     },
 
-    /// An adjacency other than the two the ledger knows.
+    /// An adjacency other than `"replace-one"` and `"add/remove"`.
     #[error("unknown adjacency {given:?}\nhint: use \"replace-one\" or \"add/remove\"")]
     UnknownAdjacency {
-        /// What was given.
+        /// The rejected text.
         given: String,
     },
 
-    /// A data set id that could not be told apart, printed or typed.
+    /// A data set id that is ambiguous, or hard to print or to type.
     #[error(
         "the data set id {given:?} {problem}\n\
          hint: use letters a to z, digits, and '-', '_' or '.' between them, such as \"trial-2026\""
     )]
     InvalidId {
-        /// What was given.
+        /// The rejected id.
         given: String,
-        /// What is wrong with it, to complete "the id ...".
+        /// The problem, to complete "the id ...".
         problem: &'static str,
     },
 
@@ -54,9 +54,9 @@ pub enum LedgerError {
     InvalidJson {
         /// `"plan"` or `"receipt"`.
         what: &'static str,
-        /// Where reading stopped.
+        /// Line of the syntax error, from 1.
         line: usize,
-        /// Where reading stopped.
+        /// Column of the syntax error, from 1.
         column: usize,
     },
 
@@ -76,7 +76,7 @@ pub enum LedgerError {
         id: String,
     },
 
-    /// The request describes a table of another shape than the one the budget was set for.
+    /// The schema of the request differs from the one that the budget was set for.
     #[error(
         "the schema does not belong to data set {data_set:?}: its fingerprint is {given:?}, the ledger has {recorded:?}\n\
          hint: check that the right table and schema were given; a changed schema needs a data set id and cap of its own"
@@ -90,7 +90,7 @@ pub enum LedgerError {
         given: String,
     },
 
-    /// The request measures privacy by another adjacency than the cap, so the two cannot be added.
+    /// The adjacency of the request differs from that of the cap, so their costs cannot be added.
     #[error(
         "data set {data_set:?} is budgeted under {recorded} adjacency, but the request is under {given}\n\
          hint: run under {recorded} adjacency; costs under different adjacencies do not add up"
@@ -104,29 +104,29 @@ pub enum LedgerError {
         given: String,
     },
 
-    /// This ledger holds no such reservation.
+    /// This ledger did not make the reservation.
     #[error("reservation {id} is not in this ledger\nhint: use the ledger file that made the reservation")]
     UnknownReservation {
         /// The reservation's number.
         id: i64,
     },
 
-    /// The run that goes on is not the one that was reserved.
+    /// The resumed run is not the one that was reserved.
     #[error(
         "run {id} in the ledger has another data set or plan\n\
-         hint: give the data set, the schema and the options that the run was begun with"
+         hint: give the data set, the schema and the options that the run was active with"
     )]
-    OtherRun {
+    DifferentRun {
         /// The reservation's number.
         id: i64,
     },
 
-    /// Somebody else has gone on with the run, or its journal is not the newest.
+    /// Another process has resumed the run, or the journal is not the newest.
     #[error(
         "run {id} has gone further than this journal\n\
-         hint: only the newest journal of a run goes on, in one process at a time; `ledger show` names it"
+         hint: only the newest journal of a run can be resumed, in one process at a time; `ledger show` names it"
     )]
-    Overtaken {
+    StaleJournal {
         /// The reservation's number.
         id: i64,
     },
@@ -138,21 +138,21 @@ pub enum LedgerError {
         id: i64,
         /// `"start"`, `"settle"` or `"cancel"`.
         action: &'static str,
-        /// The state it is in.
+        /// Its current state.
         state: State,
     },
 
     /// More was spent than reserved. The reservation stays charged in full.
     #[error(
-        "reservation {id} holds {reserved}, but {actual} is said to be spent\n\
-         hint: a run may not release more than it reserved; find out how it could, and record the excess as a new reservation"
+        "reservation {id} holds {reserved}, but the run reports {actual} as spent\n\
+         hint: a run may not release more than it reserved; find the cause, and record the excess as a new reservation"
     )]
     AboveReservation {
         /// The reservation's number.
         id: i64,
-        /// What was reserved.
+        /// The reserved amount.
         reserved: Amount,
-        /// What is said to be spent.
+        /// The amount reported as spent.
         actual: Amount,
     },
 
@@ -170,12 +170,12 @@ pub enum LedgerError {
         path: PathBuf,
     },
 
-    /// The file is something else.
+    /// The file is not a ledger.
     #[error("{} is not a ledger: {reason}\nhint: check the path", path.display())]
     NotALedger {
         /// The path.
         path: PathBuf,
-        /// How it can be told.
+        /// The reason, to complete "it is not a ledger: ...".
         reason: &'static str,
     },
 
@@ -193,13 +193,13 @@ pub enum LedgerError {
         supported: i64,
     },
 
-    /// The ledger has the format before this one, and cannot be converted where it is.
+    /// The ledger has the previous format, and cannot be converted on a read-only medium.
     #[error(
         "{} has the older ledger format {found}, and is on a medium that cannot be written\n\
          hint: copy it, with all files whose names begin with its own, to where it can be written, and open it there",
         path.display()
     )]
-    Former {
+    OldFormat {
         /// The path.
         path: PathBuf,
         /// The format of the file.
@@ -225,11 +225,11 @@ pub enum LedgerError {
     Corrupt {
         /// The path.
         path: PathBuf,
-        /// What was found.
+        /// The first problem found.
         detail: String,
     },
 
-    /// The file system cannot hold a ledger that several processes share.
+    /// The file system does not support the locking and journalling of a shared ledger.
     #[error(
         "{} cannot use a rollback journal (journal mode is {mode:?})\n\
          hint: keep the ledger on a local disk, not on a network file system", path.display()
@@ -241,38 +241,38 @@ pub enum LedgerError {
         mode: String,
     },
 
-    /// Other processes held the ledger for the whole waiting time.
+    /// Other processes held the lock for longer than the timeout.
     #[error("{} is in use by other processes\nhint: nothing was changed; try again", path.display())]
     Busy {
         /// The path.
         path: PathBuf,
     },
 
-    /// NoiseTreatment or writing failed for another reason, such as a full disk.
+    /// Reading or writing failed for another reason, such as a full disk.
     #[error("cannot use {}: {source}\nhint: check the disk; what is reserved stays reserved", path.display())]
     Storage {
         /// The path.
         path: PathBuf,
-        /// The cause.
+        /// The error of SQLite or of the operating system.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
 }
 
-/// Why a request was refused: what is in the way, and what would fit.
+/// A refused request, with the balance of the data set.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[non_exhaustive]
 pub struct Refusal {
     /// The data set.
     pub data_set: String,
-    /// Its cap.
+    /// The maximum total amount.
     pub cap: Amount,
-    /// Everything charged to it so far, including what is reserved.
+    /// All charges so far, including reservations.
     pub spent: Amount,
-    /// What was asked for.
+    /// The requested amount.
     pub requested: Amount,
-    /// What would have been granted.
+    /// The largest amount that would have been granted.
     pub remaining: Amount,
-    /// How many reservations count against the cap but were never started, so that they can still be cancelled.
+    /// Number of reservations that count against the cap but were never started, so that they can be cancelled.
     pub never_started: u64,
 }
 
@@ -286,12 +286,12 @@ impl fmt::Display for Refusal {
         writeln!(f, "  cap        {cap}")?;
         if remaining.epsilon == 0.0 {
             f.write_str(
-                "hint: the budget is used up; what is already released can be used again at no cost",
+                "hint: the budget is used up; results that were already released can be reused at no cost",
             )?;
         } else if remaining.delta == 0.0 && requested.delta > 0.0 {
-            write!(f, "hint: no delta remains; ask for delta 0 and at most epsilon {}", remaining.epsilon)?;
+            write!(f, "hint: no delta remains; request delta 0 and at most epsilon {}", remaining.epsilon)?;
         } else {
-            write!(f, "hint: ask for at most {remaining}")?;
+            write!(f, "hint: request at most {remaining}")?;
         }
         match never_started {
             0 => Ok(()),
@@ -305,12 +305,12 @@ fn state_hint(action: &str, state: State) -> &'static str {
     match (action, state) {
         ("cancel", State::Cancelled) => "there is nothing left to do",
         ("cancel", _) => {
-            "its budget may be spent, so it is never refunded; settle it with what was really spent"
+            "its budget may be spent, so it is never refunded; settle it with the amount actually spent"
         }
         ("settle", State::Reserved) => {
             "start it before the first release, or cancel it if nothing will be released"
         }
-        ("settle", State::Settled) => "a reservation is settled once; the first receipt stands",
+        ("settle", State::Settled) => "a reservation is settled once; the first receipt is final",
         (_, State::Cancelled) => "nothing may be released on it; reserve again",
         _ => "a reservation pays for one run; reserve again for another",
     }

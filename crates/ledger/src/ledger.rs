@@ -1,4 +1,4 @@
-//! The rules: who may spend what, and in which order.
+//! The rules of the ledger: requests, states of a charge, and the cap.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::account::{self, Account, Charge, DataSet, State};
 use crate::amount::{Role, Units};
 use crate::error::{LedgerError, Refusal};
 use crate::rows::{ChargeRow, DataSetRow};
-use crate::store::{Stop, Store};
+use crate::store::{Store, StoreError};
 use crate::time::now;
 
 const ADJACENCIES: [&str; 2] = ["replace-one", "add/remove"];
@@ -18,20 +18,20 @@ const MAX_ID_LENGTH: usize = 200;
 /// The privacy budgets of any number of data sets, in one file that any number of processes share.
 ///
 /// Each change is one transaction that holds the write lock from before its first read, and is on the disk when the
-/// method returns. A process that dies at any moment leaves each charge either as it was or as it was to become. Every row
-/// is compared with its checksum first: what is damaged is an error, never another budget.
+/// method returns. A crash at any moment leaves each charge either in its old or in its new state. Every row is compared
+/// with its checksum first: damage is an error and never changes a budget.
 ///
-/// Open one per process, and again after a fork. Keep the file on a local disk. It guards against mistakes, crashes
-/// and races, not against its owner: whoever can write the file can put back an older copy of it.
+/// Open one per process, and again after a fork. Keep the file on a local disk. It protects against mistakes, crashes
+/// and races, not against its owner: anyone with write access can restore an older copy.
 #[derive(Debug)]
 pub struct Ledger {
     store: Store,
 }
 
-/// What a run asks for before its first release.
+/// A request for budget, made before the first release of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
-    /// An upper bound on what the whole run may cost.
+    /// An upper bound on the cost of all releases of the run.
     pub amount: Amount,
     /// The fingerprint of the schema that the run reads the data with.
     pub schema_fingerprint: String,
@@ -39,53 +39,53 @@ pub struct Request {
     pub adjacency: String,
     /// What the run is for, in the user's words.
     pub purpose: String,
-    /// What the run sets out to release, as one JSON value.
+    /// The planned releases, as one JSON value.
     pub plan_json: String,
 }
 
-/// Budget set aside for one run: the right to [start](Ledger::start) it and to [settle](Ledger::settle) it.
+/// Budget reserved for one run: the right to [start](Ledger::start) it and to [settle](Ledger::settle) it.
 ///
-/// Only [`Ledger::reserve`] makes one, and it cannot be copied, so that nobody but the run itself can lower its charge.
-/// Dropping it gives nothing back. A run that keeps its [`Token`] can have it again.
+/// Only [`Ledger::reserve`] creates one, and it cannot be copied, so that only the run itself can lower its charge.
+/// Dropping it refunds nothing. A run that keeps its [`Token`] can obtain it again by [`Ledger::find`].
 #[derive(Debug)]
 #[must_use = "the budget is charged until the reservation is settled or cancelled"]
 pub struct Reservation {
     id: i64,
-    /// Random, so that a reservation never passes for one of the same number in another file or an older copy.
+    /// Random, to distinguish reservations of the same number in other files or older copies.
     token: String,
     data_set: String,
     reserved: Amount,
 }
 
-/// What a run identifies itself with, before it is charged and whenever it goes on. Whoever has it can settle the run: a secret.
+/// The secret that identifies a run, before it is charged and whenever it is resumed. Its holder can settle the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token(String);
 
 impl Token {
-    /// One that was kept.
+    /// Restores a token from its text.
     pub fn from_text(text: &str) -> Self {
         Self(text.to_owned())
     }
 
-    /// To keep.
+    /// The text to store; secret.
     pub fn text(&self) -> &str {
         &self.0
     }
 }
 
-/// A run as the ledger has it.
+/// The recorded state of a run.
 #[derive(Debug)]
-pub struct Found {
-    /// The right to go on with it.
+pub struct FoundRun {
+    /// The right to resume it.
     pub reservation: Reservation,
-    /// Where it is on its way.
+    /// Current state of its charge.
     pub state: State,
-    /// The digest of the newest of its releases that is known to be on the disk.
+    /// The digest of its newest durable release.
     pub progress: Option<String>,
 }
 
 impl Reservation {
-    /// Its number in the ledger, as in the [history](Ledger::history).
+    /// Number of the charge, as in the [history](Ledger::history).
     pub fn id(&self) -> i64 {
         self.id
     }
@@ -100,14 +100,14 @@ impl Reservation {
         &self.data_set
     }
 
-    /// What is set aside: the amount that was requested, rounded up to whole units.
+    /// The requested amount, rounded up to a unit.
     pub fn reserved(&self) -> Amount {
         self.reserved
     }
 }
 
 impl Ledger {
-    /// Makes a new ledger at `path`, without data sets. Its owner alone may read it.
+    /// Creates a ledger at `path`, without data sets, readable by its owner only.
     ///
     /// # Errors
     /// [`AlreadyExists`](LedgerError::AlreadyExists) if there is anything at `path` other than an empty file, and
@@ -116,7 +116,7 @@ impl Ledger {
         Ok(Self { store: Store::create(path.as_ref())? })
     }
 
-    /// Opens the ledger at `path`, or makes it if there is none, or only what a crash has left of making one.
+    /// Opens the ledger at `path`, or creates it if there is none, or if a crash interrupted its creation.
     ///
     /// # Errors
     /// Those of [`create`](Self::create) and [`open`](Self::open).
@@ -128,7 +128,7 @@ impl Ledger {
         }
     }
 
-    /// Opens the ledger at `path` and checks all of it, which takes time in proportion to its history.
+    /// Opens the ledger at `path` and verifies all of it, in time proportional to its history.
     ///
     /// # Errors
     /// [`Missing`](LedgerError::Missing), [`NotALedger`](LedgerError::NotALedger), [`Format`](LedgerError::Format),
@@ -137,17 +137,17 @@ impl Ledger {
         Ok(Self { store: Store::open(path.as_ref())? })
     }
 
-    /// The same, and to read only if the file or its medium cannot be written. Whatever would change it is an error then.
+    /// As [`open`](Self::open), but falls back to read-only access if the file or its medium cannot be written. Changes are errors then.
     ///
     /// # Errors
-    /// Those of [`open`](Self::open), and [`Former`](LedgerError::Former) if it would have to be converted first.
+    /// Those of [`open`](Self::open), and [`OldFormat`](LedgerError::Former) if it would have to be converted first.
     pub fn open_to_read(path: impl AsRef<Path>) -> Result<Self, LedgerError> {
         Ok(Self { store: Store::open_to_read(path.as_ref())? })
     }
 
-    /// Gives a data set its budget. None of it can be changed later.
+    /// Adds a data set with its budget. Neither can be changed later.
     ///
-    /// `schema_fingerprint` identifies the schema and must not depend on the data: the ledger is not private.
+    /// `schema_fingerprint` identifies the schema and must not depend on the data: the contents of the ledger are not protected.
     ///
     /// # Errors
     /// [`DuplicateDataSet`](LedgerError::DuplicateDataSet) if `id` is taken, even with the same cap.
@@ -185,7 +185,7 @@ impl Ledger {
         })
     }
 
-    /// Sets budget aside for a run, or refuses. Nothing may be released yet.
+    /// Reserves budget for a run, or refuses. Nothing may be released yet.
     ///
     /// # Privacy
     /// Grants the request only if the sum of all charges of the data set, this one included, is within the cap in both
@@ -193,7 +193,7 @@ impl Ledger {
     /// charge are one transaction. Attacked by `race::eight_processes_never_overspend_one_cap`.
     ///
     /// # Errors
-    /// [`Refused`](LedgerError::Refused) with spent, requested and remaining;
+    /// [`Refused`](LedgerError::Refused) with the spent, requested and remaining amounts;
     /// [`SchemaMismatch`](LedgerError::SchemaMismatch) or [`AdjacencyMismatch`](LedgerError::AdjacencyMismatch) if the
     /// request is not about the data set that the cap was set for.
     pub fn reserve(&mut self, data_set: &str, request: &Request) -> Result<Reservation, LedgerError> {
@@ -201,7 +201,7 @@ impl Ledger {
         self.reserve_as(&token, None, data_set, request)
     }
 
-    /// A token for a run that is to be reserved, and that may have to go on after a crash.
+    /// A new token for a run, to be stored before the run is reserved so that it can be resumed after a crash.
     ///
     /// # Errors
     /// [`LedgerError`] if SQLite fails.
@@ -209,10 +209,10 @@ impl Ledger {
         self.store.random().map(Token)
     }
 
-    /// The same as [`reserve`](Self::reserve) for a run that has a token, and keeps what it releases in the file `journal`.
+    /// As [`reserve`](Self::reserve), for a run that has a token and keeps its releases in the file `journal`.
     ///
-    /// A run that writes down its token first, and looks for itself by [`find`](Self::find) after a crash, is charged once
-    /// whenever it dies.
+    /// A run that stores its token first, and calls [`find`](Self::find) after a crash, is charged once, wherever it
+    /// crashes.
     ///
     /// # Errors
     /// Those of [`reserve`](Self::reserve).
@@ -254,19 +254,24 @@ impl Ledger {
     /// The run that was reserved with a token, if any.
     ///
     /// # Errors
-    /// [`OtherRun`](LedgerError::OtherRun) if it was for another data set or plan.
-    pub fn find(&self, token: &Token, data_set: &str, plan_json: &str) -> Result<Option<Found>, LedgerError> {
+    /// [`DifferentRun`](LedgerError::OtherRun) if it was for another data set or plan.
+    pub fn find(
+        &self,
+        token: &Token,
+        data_set: &str,
+        plan_json: &str,
+    ) -> Result<Option<FoundRun>, LedgerError> {
         self.store.read(|transaction| {
             let Some(row) = ChargeRow::with_token(transaction, &token.0)? else { return Ok(None) };
             if row.data_set != account::find_data_set(transaction, data_set)?.key || row.plan != plan_json {
-                return Err(LedgerError::OtherRun { id: row.id }.into());
+                return Err(LedgerError::DifferentRun { id: row.id }.into());
             }
             let reservation = Reservation::of(&row, data_set);
-            Ok(Some(Found { reservation, state: row.state, progress: row.progress }))
+            Ok(Some(FoundRun { reservation, state: row.state, progress: row.progress }))
         })
     }
 
-    /// The state of the run that was reserved with a token, and how far it has come, if there is one.
+    /// The state and the progress digest of the run that was reserved with a token, if any.
     ///
     /// # Errors
     /// [`LedgerError`] if the file cannot be read.
@@ -276,16 +281,16 @@ impl Ledger {
         })
     }
 
-    pub(crate) fn number(&self, token: &Token) -> Result<Option<(i64, State)>, LedgerError> {
+    pub(crate) fn charge_with_token(&self, token: &Token) -> Result<Option<(i64, State)>, LedgerError> {
         self.store.read(|transaction| {
             Ok(ChargeRow::with_token(transaction, &token.0)?.map(|row| (row.id, row.state)))
         })
     }
 
-    /// Records that releases are about to begin. From here on the reservation cannot be cancelled.
+    /// Records that the first release is about to be made. Afterwards the reservation cannot be cancelled.
     ///
     /// # Privacy
-    /// On the disk when it returns, so a run that waits for it cannot release anything that the ledger does not charge
+    /// Durable when it returns, so a run that waits for it cannot release anything that the ledger does not charge
     /// in full. Attacked by `crash::two_hundred_kills_never_lose_a_charge`.
     ///
     /// # Errors
@@ -295,7 +300,7 @@ impl Ledger {
         self.start_at(reservation, None)
     }
 
-    /// The same for a run whose journal has this digest, so that it can go on from there.
+    /// As [`start`](Self::start), for a run whose journal has this digest, so that it can be resumed from there.
     ///
     /// # Errors
     /// Those of [`start`](Self::start).
@@ -309,17 +314,17 @@ impl Ledger {
         })
     }
 
-    /// Records how far a started run has come: the digest of the newest of its releases that is on the disk, in place of the one
-    /// that the caller has recorded last.
+    /// Records the progress of a started run: the digest of its newest durable release replaces the one that the caller recorded
+    /// last.
     ///
     /// # Privacy
-    /// A stopped run is charged for all that it planned, so it may make what is left of its releases, with fresh noise. Two runs
-    /// that went on from one point would make them twice. So nothing that follows on a point may be seen before the point is
-    /// recorded here, and of any number that go on from one point only the first records another.
-    /// Attacked by `a_stopped_run_goes_on_from_its_newest_journal_alone`.
+    /// A suspended run is charged for all planned releases, so it may make the remaining ones with fresh noise. Two processes
+    /// that resumed from one point would make them twice. So nothing that follows from a point may be revealed before the point
+    /// is recorded here, and of several processes that resume from one point only the first can record the next one.
+    /// Attacked by `only_the_newest_journal_of_a_run_can_be_resumed`.
     ///
     /// # Errors
-    /// [`Overtaken`](LedgerError::Overtaken) if another digest than `from` is recorded.
+    /// [`StaleJournal`](LedgerError::Overtaken) if another digest than `from` is recorded.
     pub fn advance(
         &mut self,
         reservation: &Reservation,
@@ -329,7 +334,7 @@ impl Ledger {
         self.store.write(|transaction| {
             let row = find_own(transaction, reservation, "resume", State::Started)?;
             if row.progress.as_deref() != from {
-                return Err(LedgerError::Overtaken { id: row.id }.into());
+                return Err(LedgerError::StaleJournal { id: row.id }.into());
             }
             row.update(transaction, |row| {
                 row.progress = Some(to.to_owned());
@@ -338,7 +343,7 @@ impl Ledger {
         })
     }
 
-    /// Records that releases are over, and lowers the charge to what they really cost.
+    /// Records the end of the releases, and lowers the charge to their actual cost.
     ///
     /// `actual` may be anything up to what was reserved, in each of epsilon and delta. A run that is never settled
     /// stays charged in full.
@@ -367,10 +372,10 @@ impl Ledger {
         })
     }
 
-    /// Gives back a reservation that was never started.
+    /// Cancels and refunds a reservation that was never started.
     ///
-    /// It takes the number, so that what a crashed run left behind can be given back too. That is safe even if the run
-    /// is alive after all: its [`start`](Self::start) then fails, and it releases nothing.
+    /// It takes the number, so that the reservation of a crashed run can be refunded too. That is safe even if the run
+    /// is still alive: its [`start`](Self::start) then fails, and it releases nothing.
     ///
     /// # Errors
     /// [`WrongState`](LedgerError::WrongState) if it was started, since something may have been released.
@@ -390,7 +395,7 @@ impl Ledger {
         self.store.read(|transaction| account::all_data_sets(transaction))
     }
 
-    /// What a data set has spent and has left.
+    /// The balance of a data set.
     pub fn account(&self, data_set: &str) -> Result<Account, LedgerError> {
         self.store.read(|transaction| account::account(transaction, data_set))
     }
@@ -407,7 +412,7 @@ fn find_own(
     reservation: &Reservation,
     action: &'static str,
     needed: State,
-) -> Result<ChargeRow, Stop> {
+) -> Result<ChargeRow, StoreError> {
     let id = reservation.id;
     let row = ChargeRow::find(connection, id)?
         .filter(|row| row.token == reservation.token)
@@ -420,7 +425,7 @@ fn check_state(id: i64, action: &'static str, state: State, needed: State) -> Re
     if state == needed { Ok(()) } else { Err(LedgerError::WrongState { id, action, state }) }
 }
 
-/// The request must be about the table, and in the currency, that the cap was set for.
+/// The request must have the schema and the adjacency of the cap.
 fn check_subject(recorded: &DataSetRow, request: &Request) -> Result<(), LedgerError> {
     if recorded.schema_fingerprint != request.schema_fingerprint {
         return Err(LedgerError::SchemaMismatch {
@@ -439,7 +444,7 @@ fn check_subject(recorded: &DataSetRow, request: &Request) -> Result<(), LedgerE
     Ok(())
 }
 
-fn check_cap(connection: &Connection, row: &DataSetRow, requested: Units) -> Result<(), Stop> {
+fn check_cap(connection: &Connection, row: &DataSetRow, requested: Units) -> Result<(), StoreError> {
     let spent = account::spent(connection, row.key)?;
     let remaining = row.cap.minus(spent);
     if requested.fits_in(remaining) {
@@ -464,17 +469,17 @@ fn check_adjacency(given: &str) -> Result<(), LedgerError> {
     }
 }
 
-/// Two ids that look the same must be the same, so letters are those of ASCII: other scripts have letters that look like
-/// them. Ids that an older version has accepted stay.
+/// Ids that look the same must be the same, so only ASCII letters are allowed: other scripts have look-alikes. Ids accepted by
+/// older versions remain valid.
 fn check_id(given: &str) -> Result<(), LedgerError> {
-    let plain = |c: char| c.is_ascii_alphanumeric();
+    let allowed = |c: char| c.is_ascii_alphanumeric();
     let problem = if given.is_empty() {
         "is empty"
     } else if given.len() > MAX_ID_LENGTH {
         "is longer than 200 bytes"
-    } else if !given.chars().all(|c| plain(c) || "-_.".contains(c)) {
+    } else if !given.chars().all(|c| allowed(c) || "-_.".contains(c)) {
         "contains something else than letters, digits, '-', '_' and '.'"
-    } else if !(given.starts_with(plain) && given.ends_with(plain)) {
+    } else if !(given.starts_with(allowed) && given.ends_with(allowed)) {
         "begins or ends with something else than a letter or digit"
     } else {
         return Ok(());
@@ -482,7 +487,7 @@ fn check_id(given: &str) -> Result<(), LedgerError> {
     Err(LedgerError::InvalidId { given: given.to_owned(), problem })
 }
 
-/// Says where reading stopped and not what was there: a message may be logged where a plan may not.
+/// The error has the position only, not the text: a message may be logged where a plan may not.
 fn check_json(what: &'static str, text: &str) -> Result<(), LedgerError> {
     serde_json::from_str::<serde::de::IgnoredAny>(text)
         .map(|_| ())

@@ -2,13 +2,13 @@
 //!
 //! - A [`Ledger`] is one file that any number of processes share.
 //! - A [`DataSet`] in it has an id, a fingerprint of its schema, an adjacency and a cap: the [`Amount`] of privacy,
-//!   (epsilon, delta), that may ever be spent on it.
-//! - A [`Request`] asks for the cost of a whole run up front. The ledger answers with a [`Reservation`], or with a
-//!   [`Refusal`] that says what is spent and what remains.
-//! - A [`Run`] does all this for the wall of the library, on behalf of one data set.
+//!   (epsilon, delta), that may be spent on it in total.
+//! - A [`Request`] states the cost of all releases of a run in advance. The ledger returns a [`Reservation`], or a
+//!   [`Refusal`] with the amounts spent and remaining.
+//! - A [`Run`] implements the ledger trait of the wall for one data set.
 //! - An [`Account`] is the balance of a data set, and its history is a list of [`Charge`]s.
 //!
-//! They meet in this order, each step on the disk before the next begins:
+//! A run takes these steps, each durable before the next begins:
 //!
 //! ```text
 //!  reserve ----> start ----> first release ... last release ----> settle
@@ -19,10 +19,9 @@
 //!     +--------> cancel (nothing was released: refunded)
 //! ```
 //!
-//! A run that dies on the way leaves its charge in full. So a crash can never overspend the budget. Nor need it waste any: a run
-//! that keeps what it releases in a journal, and its [`Token`] in the same place, [finds](Ledger::find) itself again. The ledger has
-//! the digest of the newest release that is on the disk, so that only the newest journal of a run goes on, in one process at a
-//! time.
+//! A run that crashes stays charged in full, so a crash never overspends the budget. It need not waste any either: a run that
+//! keeps its releases and its [`Token`] in a journal can be [found](Ledger::find) and resumed. The ledger stores the digest of the
+//! newest durable release, so that only the newest journal of a run can be resumed, by one process at a time.
 //!
 //! ```
 //! use reticent_ledger::{Amount, Ledger, LedgerError, Request};
@@ -49,20 +48,20 @@
 //! # Ok::<(), LedgerError>(())
 //! ```
 //!
-//! # What the numbers mean
+//! # Composition and rounding
 //!
 //! Charges add up by basic composition: the epsilons and the deltas of all runs on a data set are summed. The sums are
-//! exact, in whole units of 1e-12 for epsilon and 1e-18 for delta; a charge is rounded up to a whole unit and a cap down
+//! exact, in integer units of 1e-12 for epsilon and 1e-18 for delta; a charge is rounded up to a unit and a cap down
 //! (see [`Amount`]). An `f64` is read as the decimal it prints as, so ten requests of `0.1` exactly fill a cap of `1`.
 //!
-//! # What is in the file
+//! # The file
 //!
-//! A SQLite database, synchronised to the disk on every commit. It holds nothing about the records: ids, fingerprints of schemas,
-//! amounts, and the plans and receipts the caller passes in, which must be public; and the tokens of runs, so that its owner
-//! alone may read it. Every row has a checksum, and so have all of them together: what is damaged is an error.
+//! A SQLite database, synchronised to the disk on every commit. It contains nothing about the records: ids, fingerprints of schemas,
+//! amounts, and the plans and receipts of the caller, which must be public; and the tokens of runs, which are secret, so only its
+//! owner may read it. Every row has a checksum, and so has the set of rows: damage is an error.
 //!
-//! A charge is in the file itself when its transaction is over. During a transaction, and after a crash in the middle of one,
-//! there is a second file whose name ends in `-journal`, which undoes what was not finished. It belongs to the ledger.
+//! A charge is in the file itself when its transaction ends. During a transaction, and after a crash in the middle of one, a
+//! second file whose name ends in `-journal` allows SQLite to roll back the unfinished transaction. It belongs to the ledger.
 
 mod account;
 mod amount;
@@ -77,5 +76,5 @@ mod time;
 pub use account::{Account, Charge, Counts, DataSet, State, Unfinished};
 pub use amount::Amount;
 pub use error::{LedgerError, Refusal};
-pub use ledger::{Found, Ledger, Request, Reservation, Token};
+pub use ledger::{FoundRun, Ledger, Request, Reservation, Token};
 pub use run::Run;

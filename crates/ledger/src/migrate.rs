@@ -1,29 +1,29 @@
-//! Ledgers of format 2, which had a write-ahead log and no checksums, are converted when they are opened.
+//! Conversion of ledgers of format 2, which had a write-ahead log and no checksums. [`Store::open`](crate::store::Store::open) calls it.
 
 use rusqlite::Connection;
 
 use crate::account::State;
 use crate::amount::Units;
 use crate::rows::{self, ChargeRow, DataSetRow};
-use crate::store::{SCHEMA, Stop};
+use crate::store::{SCHEMA, StoreError};
 
 /// The tables of format 2.
 pub(crate) const SCHEMA_2: &str = include_str!("schema_2.sql");
 
-/// Replaces the tables of format 2 by those of this one, with all that is in them. Within the caller's transaction.
+/// Converts the tables of format 2, with all rows, within the caller's transaction.
 ///
-/// A run that was stopped and could go on once has kept its checkpoint in a form that is gone with the format: it stays charged.
-pub(crate) fn from_2(connection: &Connection) -> Result<(), Stop> {
+/// A suspended run of format 2 cannot be resumed, since the form of its checkpoint is no longer supported: it stays charged.
+pub(crate) fn from_2(connection: &Connection) -> Result<(), StoreError> {
     let data_sets = data_sets(connection)?;
     let charges = charges(connection)?;
     connection.execute_batch("DROP TABLE charge; DROP TABLE data_set;")?;
     connection.execute_batch(SCHEMA)?;
     rows::begin(connection)?;
-    data_sets.iter().try_for_each(|row| row.insert_as_it_is(connection))?;
-    charges.iter().try_for_each(|row| row.insert_as_it_is(connection))
+    data_sets.iter().try_for_each(|row| row.insert_with_key(connection))?;
+    charges.iter().try_for_each(|row| row.insert_with_key(connection))
 }
 
-fn data_sets(connection: &Connection) -> Result<Vec<DataSetRow>, Stop> {
+fn data_sets(connection: &Connection) -> Result<Vec<DataSetRow>, StoreError> {
     let sql =
         "SELECT id, name, schema_fingerprint, adjacency, cap_epsilon, cap_delta, added_at FROM data_set";
     let mut query = connection.prepare(sql)?;
@@ -40,7 +40,7 @@ fn data_sets(connection: &Connection) -> Result<Vec<DataSetRow>, Stop> {
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-fn charges(connection: &Connection) -> Result<Vec<ChargeRow>, Stop> {
+fn charges(connection: &Connection) -> Result<Vec<ChargeRow>, StoreError> {
     let sql =
         "SELECT id, token, data_set, state, reserved_epsilon, reserved_delta, charged_epsilon, charged_delta,
         reserved_at, changed_at, purpose, plan, receipt FROM charge";

@@ -1,15 +1,15 @@
-//! The rows of the file, with the checksums that tell damage from content.
+//! The rows of the file and their checksums.
 //!
-//! A flipped bit in a cap or in a charge must be an error and not another budget, and a row that is gone must be missed. So each
-//! row has the SHA-256 of its content, and one row of the file has the number of all others and the exclusive or of their
-//! checksums. Not against forgery: whoever can write the file can compute them anew.
+//! A flipped bit in a cap or in a charge, or a missing row, must be an error. So each row has the SHA-256 of its content, and one
+//! row of the file has the number of all others and the exclusive or of their checksums. This is no protection against forgery:
+//! anyone with write access can recompute them.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use sha2::{Digest, Sha256};
 
 use crate::account::State;
 use crate::amount::Units;
-use crate::store::Stop;
+use crate::store::StoreError;
 
 type Checksum = [u8; 32];
 
@@ -42,7 +42,7 @@ pub(crate) struct ChargeRow {
     pub progress: Option<String>,
 }
 
-/// Hashes fields, each preceded by its kind and length, so that nothing can move from one to the next.
+/// Hashes fields, each preceded by its kind and length, so that distinct rows have distinct encodings.
 struct Fields(Sha256);
 
 impl Fields {
@@ -63,7 +63,7 @@ impl Fields {
         self
     }
 
-    fn maybe(mut self, text: Option<&str>) -> Self {
+    fn optional_text(mut self, text: Option<&str>) -> Self {
         match text {
             Some(text) => self.text(text),
             None => {
@@ -109,25 +109,25 @@ impl DataSetRow {
     }
 
     /// The data set of this name.
-    pub fn find(connection: &Connection, name: &str) -> Result<Option<Self>, Stop> {
+    pub fn find(connection: &Connection, name: &str) -> Result<Option<Self>, StoreError> {
         let found = connection.query_row(&format!("{DATA_SET} WHERE name = ?1"), [name], Self::read);
         Ok(found.optional()?.map(|(row, _)| row))
     }
 
-    /// All of them, in the order they were added.
-    pub fn all(connection: &Connection) -> Result<Vec<Self>, Stop> {
+    /// All data sets, in the order they were added.
+    pub fn all(connection: &Connection) -> Result<Vec<Self>, StoreError> {
         let mut query = connection.prepare(&format!("{DATA_SET} ORDER BY id"))?;
         let rows = query.query_map([], |row| Ok(Self::read(row)?.0))?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Adds it. Its key is chosen here.
-    pub fn insert(mut self, connection: &Connection) -> Result<(), Stop> {
+    /// Inserts the row under the next free key.
+    pub fn insert(mut self, connection: &Connection) -> Result<(), StoreError> {
         self.key = next(connection, "data_set")?;
-        self.insert_as_it_is(connection)
+        self.insert_with_key(connection)
     }
 
-    pub fn insert_as_it_is(&self, connection: &Connection) -> Result<(), Stop> {
+    pub fn insert_with_key(&self, connection: &Connection) -> Result<(), StoreError> {
         let checksum = self.checksum();
         connection.execute(
             "INSERT INTO data_set (id, name, schema_fingerprint, adjacency, cap_epsilon, cap_delta, added_at, checksum)
@@ -143,9 +143,9 @@ impl DataSetRow {
                 checksum
             ],
         )?;
-        Whole::change(connection, |whole| {
-            whole.data_sets += 1;
-            whole.toggle(checksum);
+        Totals::change(connection, |totals| {
+            totals.data_sets += 1;
+            totals.toggle(checksum);
         })
     }
 }
@@ -186,39 +186,39 @@ impl ChargeRow {
             .number(self.changed_at)
             .text(&self.purpose)
             .text(&self.plan)
-            .maybe(self.receipt.as_deref())
-            .maybe(self.journal.as_deref())
-            .maybe(self.progress.as_deref())
+            .optional_text(self.receipt.as_deref())
+            .optional_text(self.journal.as_deref())
+            .optional_text(self.progress.as_deref())
             .checksum()
     }
 
     /// The charge of this number.
-    pub fn find(connection: &Connection, id: i64) -> Result<Option<Self>, Stop> {
+    pub fn find(connection: &Connection, id: i64) -> Result<Option<Self>, StoreError> {
         let found = connection.query_row(&format!("{CHARGE} WHERE id = ?1"), [id], Self::read);
         Ok(found.optional()?.map(|(row, _)| row))
     }
 
     /// The charge of a run that has this token.
-    pub fn with_token(connection: &Connection, token: &str) -> Result<Option<Self>, Stop> {
+    pub fn with_token(connection: &Connection, token: &str) -> Result<Option<Self>, StoreError> {
         let found = connection.query_row(&format!("{CHARGE} WHERE token = ?1"), [token], Self::read);
         Ok(found.optional()?.map(|(row, _)| row))
     }
 
-    /// All of a data set, in the order they were reserved.
-    pub fn of_data_set(connection: &Connection, key: i64) -> Result<Vec<Self>, Stop> {
+    /// The charges of a data set, in the order they were reserved.
+    pub fn of_data_set(connection: &Connection, key: i64) -> Result<Vec<Self>, StoreError> {
         let mut query = connection.prepare(&format!("{CHARGE} WHERE data_set = ?1 ORDER BY id"))?;
         let rows = query.query_map([key], |row| Ok(Self::read(row)?.0))?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Adds it. Its number is chosen here.
-    pub fn insert(mut self, connection: &Connection) -> Result<i64, Stop> {
+    /// Inserts the row under the next free number, which is returned.
+    pub fn insert(mut self, connection: &Connection) -> Result<i64, StoreError> {
         self.id = next(connection, "charge")?;
-        self.insert_as_it_is(connection)?;
+        self.insert_with_key(connection)?;
         Ok(self.id)
     }
 
-    pub fn insert_as_it_is(&self, connection: &Connection) -> Result<(), Stop> {
+    pub fn insert_with_key(&self, connection: &Connection) -> Result<(), StoreError> {
         let checksum = self.checksum();
         connection.execute(
             "INSERT INTO charge (id, token, data_set, state, reserved_epsilon, reserved_delta, charged_epsilon,
@@ -243,14 +243,18 @@ impl ChargeRow {
                 checksum
             ],
         )?;
-        Whole::change(connection, |whole| {
-            whole.charges += 1;
-            whole.toggle(checksum);
+        Totals::change(connection, |totals| {
+            totals.charges += 1;
+            totals.toggle(checksum);
         })
     }
 
-    /// Writes what can change about it, after `change`.
-    pub fn update(mut self, connection: &Connection, change: impl FnOnce(&mut Self)) -> Result<(), Stop> {
+    /// Applies `change` and updates the mutable columns.
+    pub fn update(
+        mut self,
+        connection: &Connection,
+        change: impl FnOnce(&mut Self),
+    ) -> Result<(), StoreError> {
         let before = self.checksum();
         change(&mut self);
         let checksum = self.checksum();
@@ -268,69 +272,69 @@ impl ChargeRow {
                 checksum
             ],
         )?;
-        Whole::change(connection, |whole| {
-            whole.toggle(before);
-            whole.toggle(checksum);
+        Totals::change(connection, |totals| {
+            totals.toggle(before);
+            totals.toggle(checksum);
         })
     }
 }
 
-/// One more than the largest number. Rows are never deleted, so none is used twice.
-fn next(connection: &Connection, table: &str) -> Result<i64, Stop> {
+/// One more than the largest id. Rows are never deleted, so no id is used twice.
+fn next(connection: &Connection, table: &str) -> Result<i64, StoreError> {
     Ok(connection
         .query_row(&format!("SELECT coalesce(max(id), 0) + 1 FROM {table}"), [], |row| row.get(0))?)
 }
 
-/// What all rows together come to.
+/// Number of rows and exclusive or of their checksums: the row of the table `whole`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Whole {
+struct Totals {
     data_sets: i64,
     charges: i64,
     checksum: Checksum,
 }
 
-impl Whole {
+impl Totals {
     fn toggle(&mut self, checksum: Checksum) {
         self.checksum.iter_mut().zip(checksum).for_each(|(sum, byte)| *sum ^= byte);
     }
 
-    fn read(connection: &Connection) -> Result<Self, Stop> {
+    fn read(connection: &Connection) -> Result<Self, StoreError> {
         let sql = "SELECT data_sets, charges, checksum FROM whole WHERE id = 1";
         let read =
             connection.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, Vec<u8>>(2)?)));
-        let whole = read.optional()?.and_then(|(data_sets, charges, checksum)| {
+        let totals = read.optional()?.and_then(|(data_sets, charges, checksum)| {
             Some(Self { data_sets, charges, checksum: checksum.try_into().ok()? })
         });
-        whole.ok_or_else(|| Stop::Damage("the sum of its rows is not there".to_owned()))
+        totals.ok_or_else(|| StoreError::Damage("the totals of its rows are missing".to_owned()))
     }
 
-    fn change(connection: &Connection, change: impl FnOnce(&mut Self)) -> Result<(), Stop> {
-        let mut whole = Self::read(connection)?;
-        change(&mut whole);
+    fn change(connection: &Connection, change: impl FnOnce(&mut Self)) -> Result<(), StoreError> {
+        let mut totals = Self::read(connection)?;
+        change(&mut totals);
         connection.execute(
             "UPDATE whole SET data_sets = ?1, charges = ?2, checksum = ?3 WHERE id = 1",
-            params![whole.data_sets, whole.charges, whole.checksum],
+            params![totals.data_sets, totals.charges, totals.checksum],
         )?;
         Ok(())
     }
 }
 
-/// The row that all others are counted in, for a file that has none.
-pub(crate) fn begin(connection: &Connection) -> Result<(), Stop> {
+/// Inserts the totals of an empty ledger.
+pub(crate) fn begin(connection: &Connection) -> Result<(), StoreError> {
     let sql = "INSERT INTO whole (id, data_sets, charges, checksum) VALUES (1, 0, 0, ?1)";
-    connection.execute(sql, params![Whole::default().checksum])?;
+    connection.execute(sql, params![Totals::default().checksum])?;
     Ok(())
 }
 
-/// Compares every row with its checksum, and all of them with what they should come to.
-pub(crate) fn verify(connection: &Connection) -> Result<(), Stop> {
-    let mut found = Whole::default();
+/// Compares every row with its checksum, and all rows with the totals.
+pub(crate) fn verify(connection: &Connection) -> Result<(), StoreError> {
+    let mut found = Totals::default();
     let mut query = connection.prepare(DATA_SET)?;
     let mut rows = query.query([])?;
     while let Some(row) = rows.next()? {
         let (read, stated) = DataSetRow::read(row)?;
         if stated != read.checksum() {
-            return Err(Stop::Damage(format!("data set {:?} does not have its checksum", read.name)));
+            return Err(StoreError::Damage(format!("data set {:?} does not match its checksum", read.name)));
         }
         found.data_sets += 1;
         found.toggle(read.checksum());
@@ -340,13 +344,13 @@ pub(crate) fn verify(connection: &Connection) -> Result<(), Stop> {
     while let Some(row) = rows.next()? {
         let (read, stated) = ChargeRow::read(row)?;
         if stated != read.checksum() {
-            return Err(Stop::Damage(format!("charge {} does not have its checksum", read.id)));
+            return Err(StoreError::Damage(format!("charge {} does not match its checksum", read.id)));
         }
         found.charges += 1;
         found.toggle(read.checksum());
     }
-    if found != Whole::read(connection)? {
-        return Err(Stop::Damage("its rows are not those that were written".to_owned()));
+    if found != Totals::read(connection)? {
+        return Err(StoreError::Damage("its rows do not match their totals".to_owned()));
     }
     Ok(())
 }

@@ -1,10 +1,10 @@
-//! The ledger as the wall meets it: one run, charged to one data set.
+//! The ledger trait of the wall for one run, charged to one data set.
 
 use std::path::PathBuf;
 
 use reticent_core::budget::{self, Request as Planned, Spent, Ticket};
 
-use crate::{Amount, Found, Ledger, LedgerError, Request, Reservation, State, Token};
+use crate::{Amount, FoundRun, Ledger, LedgerError, Request, Reservation, State, Token};
 
 /// A run that is charged to a data set.
 ///
@@ -17,17 +17,17 @@ pub struct Run {
     journal: Option<Journal>,
     reservation: Option<Reservation>,
     state: Option<State>,
-    /// Whether the ledger has let this process begin or go on.
-    begun: bool,
+    /// Whether this process has started or resumed the run.
+    active: bool,
 }
 
-/// What a run keeps so that it can go on after a crash.
+/// The journal of a run, from which it can be resumed after a crash.
 struct Journal {
     token: Token,
-    place: PathBuf,
-    /// Of all that is in it, from the first to the newest.
+    path: PathBuf,
+    /// Digests of all entries, oldest first.
     digests: Vec<String>,
-    /// The one that the ledger has.
+    /// The digest recorded in the ledger.
     recorded: Option<String>,
 }
 
@@ -36,28 +36,27 @@ impl Run {
     pub fn new(ledger: Ledger, data_set: &str, schema_fingerprint: &str, purpose: &str) -> Self {
         let [data_set, schema_fingerprint, purpose] =
             [data_set, schema_fingerprint, purpose].map(str::to_owned);
-        let (journal, reservation, state, begun) = (None, None, None, false);
-        Self { ledger, data_set, schema_fingerprint, purpose, journal, reservation, state, begun }
+        let (journal, reservation, state, active) = (None, None, None, false);
+        Self { ledger, data_set, schema_fingerprint, purpose, journal, reservation, state, active }
     }
 
-    /// The same for a run that keeps its releases in a journal at `place`, which has these digests so far, the newest last. A run
-    /// that the ledger has under this token already is not charged again, and goes on only if the journal has the digest that
-    /// the ledger has.
+    /// Adds a journal of releases at `path`, with the digests of its entries so far, oldest first. A run that the ledger already has
+    /// under this token is not charged again, and is resumed only if the journal contains the digest recorded in the ledger.
     #[must_use]
-    pub fn journalled(self, token: Token, place: PathBuf, digests: Vec<String>) -> Self {
-        Self { journal: Some(Journal { token, place, digests, recorded: None }), ..self }
+    pub fn journalled(self, token: Token, path: PathBuf, digests: Vec<String>) -> Self {
+        Self { journal: Some(Journal { token, path, digests, recorded: None }), ..self }
     }
 
-    /// Records that the journal is on the disk up to this digest. Only then may anybody see what follows from its releases.
+    /// Records that the journal is durable up to this digest. Results of its releases may be revealed only afterwards.
     ///
     /// # Errors
-    /// [`LedgerError::Overtaken`] if another process has gone on with the run, and if it cannot be recorded. Nothing may be
-    /// released then.
+    /// [`LedgerError::StaleJournal`] if another process has resumed the run; other errors if it cannot be recorded. Nothing may
+    /// be released then.
     pub fn advance(&mut self, digest: &str) -> Result<(), LedgerError> {
         let (Some(journal), Some(reservation)) = (&mut self.journal, &self.reservation) else {
             return Ok(());
         };
-        if !self.begun || self.state != Some(State::Started) || journal.recorded.as_deref() == Some(digest) {
+        if !self.active || self.state != Some(State::Started) || journal.recorded.as_deref() == Some(digest) {
             return Ok(());
         }
         self.ledger.advance(reservation, journal.recorded.as_deref(), digest)?;
@@ -65,14 +64,14 @@ impl Run {
         Ok(())
     }
 
-    /// Where the charge is on its way, as far as this run has brought it or found it.
+    /// The state of the charge, as last set or found by this run.
     pub fn state(&self) -> Option<State> {
         self.state
     }
 
-    /// Whether the charge is started by this process and not settled, so that a release may be made.
+    /// Whether this process has started or resumed the run and not settled it, so that a release may be made.
     pub fn may_release(&self) -> bool {
-        self.begun && self.state == Some(State::Started)
+        self.active && self.state == Some(State::Started)
     }
 
     /// The number of the charge.
@@ -80,14 +79,14 @@ impl Run {
         self.reservation.as_ref().map(Reservation::id)
     }
 
-    /// Gives back what was reserved, if nothing was started. Whether nothing is charged then. A commit may have succeeded that was
-    /// reported as failed, so the ledger is looked at again.
+    /// Cancels the reservation if it was not started. Returns whether nothing is charged afterwards. A commit that was reported as
+    /// failed may have succeeded, so the state is read again.
     ///
     /// # Errors
-    /// [`LedgerError`] if that cannot be recorded, or not be found out: it then stays charged, if it was.
-    pub fn give_back(&mut self) -> Result<bool, LedgerError> {
+    /// [`LedgerError`] if the ledger cannot be read or written: a charge then remains.
+    pub fn refund(&mut self) -> Result<bool, LedgerError> {
         if let (None, Some(journal)) = (&self.reservation, &self.journal)
-            && let Some((id, state)) = self.ledger.number(&journal.token)?
+            && let Some((id, state)) = self.ledger.charge_with_token(&journal.token)?
         {
             if state == State::Reserved {
                 self.ledger.cancel(id)?;
@@ -96,7 +95,7 @@ impl Run {
         }
         if let (Some(State::Reserved), Some(id)) = (self.state, self.id()) {
             match self.ledger.cancel(id) {
-                // So it had been started after all.
+                // The start had succeeded after all.
                 Err(LedgerError::WrongState { state: State::Started, .. }) => {
                     self.state = Some(State::Started);
                 }
@@ -119,7 +118,7 @@ impl Run {
             Some(journal) => journal.token.clone(),
             None => self.ledger.token()?,
         };
-        if let Some(Found { reservation, state, progress }) =
+        if let Some(FoundRun { reservation, state, progress }) =
             self.ledger.find(&token, &self.data_set, &plan_json)?
         {
             if state == State::Cancelled {
@@ -138,8 +137,8 @@ impl Run {
             purpose: self.purpose.clone(),
             plan_json,
         };
-        let place = self.journal.as_ref().map(|journal| journal.place.as_path());
-        let reserved = self.ledger.reserve_as(&token, place, &self.data_set, &request)?;
+        let path = self.journal.as_ref().map(|journal| journal.path.as_path());
+        let reserved = self.ledger.reserve_as(&token, path, &self.data_set, &request)?;
         (self.reservation, self.state) = (Some(reserved), Some(State::Reserved));
         Ok(())
     }
@@ -152,20 +151,20 @@ impl Run {
             if let Some(journal) = &mut self.journal {
                 journal.recorded = newest;
             }
-            (self.state, self.begun) = (Some(State::Started), true);
+            (self.state, self.active) = (Some(State::Started), true);
             return Ok(());
         }
-        // A journal that is ahead of the ledger is from a crash between the two; one that is behind is not the newest.
-        let furthest = |journal: &Journal| {
+        // A journal ahead of the ledger is left by a crash between the two writes; one that is behind is not the newest.
+        let is_newest = |journal: &Journal| {
             journal.recorded.as_ref().is_some_and(|recorded| journal.digests.contains(recorded))
         };
-        if !self.journal.as_ref().is_some_and(furthest) {
-            return Err(LedgerError::Overtaken { id: reservation.id() });
+        if !self.journal.as_ref().is_some_and(is_newest) {
+            return Err(LedgerError::StaleJournal { id: reservation.id() });
         }
-        self.begun = true;
-        let gone_on = newest.map_or(Ok(()), |newest| self.advance(&newest));
-        self.begun = gone_on.is_ok();
-        gone_on
+        self.active = true;
+        let resumed = newest.map_or(Ok(()), |newest| self.advance(&newest));
+        self.active = resumed.is_ok();
+        resumed
     }
 }
 
@@ -173,12 +172,12 @@ fn failed(error: impl std::fmt::Display) -> budget::LedgerError {
     budget::LedgerError::Failed(error.to_string())
 }
 
-/// What the user can do something about is a refusal; the rest is a failure.
+/// Errors that the user can resolve are refusals; all others are failures.
 fn refusal(error: LedgerError) -> budget::LedgerError {
     match error {
         LedgerError::Refused(_)
-        | LedgerError::OtherRun { .. }
-        | LedgerError::Overtaken { .. }
+        | LedgerError::DifferentRun { .. }
+        | LedgerError::StaleJournal { .. }
         | LedgerError::WrongState { .. } => budget::LedgerError::Refused(error.to_string()),
         other => failed(other),
     }
@@ -196,7 +195,7 @@ impl budget::Ledger for Run {
     fn reserve(&mut self, planned: &Planned) -> Result<Ticket, budget::LedgerError> {
         let Some(cost) = planned.guarantee.cost() else {
             return Err(budget::LedgerError::Refused(format!(
-                "{}: such a run cannot be charged to a data set\nhint: leave the ledger out, and keep the result to yourself",
+                "{}: such a run cannot be charged to a data set\nhint: run without a ledger, and do not publish the result",
                 planned.guarantee
             )));
         };
@@ -215,12 +214,12 @@ impl budget::Ledger for Run {
     fn settle(&mut self, _: Ticket, spent: Spent<'_>) -> Result<(), budget::LedgerError> {
         let reservation = self.reservation.as_ref().ok_or_else(|| failed("nothing is reserved"))?;
         if self.state == Some(State::Settled) {
-            // By the same run, before a crash.
+            // Settled by the same run, before a crash.
             return Ok(());
         }
         match spent.cost {
-            // Nothing was released: what was set aside goes back.
-            None => return self.give_back().map(drop).map_err(failed),
+            // Nothing was released: the reservation is refunded.
+            None => return self.refund().map(drop).map_err(failed),
             Some(cost) => {
                 let receipt = serde_json::to_string(spent.receipt).map_err(failed)?;
                 self.ledger.settle(reservation, amount(&cost), &receipt).map_err(failed)?;

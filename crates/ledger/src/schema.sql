@@ -1,6 +1,6 @@
--- Amounts are whole numbers: epsilon in units of 1e-12, delta in units of 1e-18. Times are seconds since 1970, UTC.
--- The checks and triggers keep the promises of the ledger even against a hand with a SQL shell. Checksums are there to
--- notice damage: each row has one of its content, and `whole` has the number of rows and the sum of their checksums.
+-- Amounts are integers: epsilon in units of 1e-12, delta in units of 1e-18. Times are seconds since 1970, UTC.
+-- The checks and triggers enforce the rules of the ledger for every SQL client. Checksums detect
+-- damage: each row has one, and `whole` has the number of rows and the exclusive or of their checksums.
 
 CREATE TABLE data_set (
     id                 INTEGER PRIMARY KEY,
@@ -13,8 +13,8 @@ CREATE TABLE data_set (
     checksum           BLOB    NOT NULL
 ) STRICT;
 
--- What is charged needs no look at the state: in full until settled, and nothing once cancelled.
--- `journal` is where the run keeps what it released, and `progress` the digest of the newest of it that is on the disk.
+-- The charged amount is consistent with the state: in full until settled, and zero once cancelled.
+-- `journal` is the path of the journal of its releases, and `progress` the digest of its newest durable entry.
 CREATE TABLE charge (
     id               INTEGER PRIMARY KEY,
     token            TEXT    NOT NULL UNIQUE,

@@ -1,5 +1,5 @@
--- Amounts are whole numbers: epsilon in units of 1e-12, delta in units of 1e-18. Times are seconds since 1970, UTC.
--- The checks and triggers keep the promises of the ledger even against a hand with a SQL shell.
+-- Amounts are integers: epsilon in units of 1e-12, delta in units of 1e-18. Times are seconds since 1970, UTC.
+-- The checks and triggers enforce the rules of the ledger for every SQL client.
 
 CREATE TABLE data_set (
     id                 INTEGER PRIMARY KEY,
@@ -11,7 +11,7 @@ CREATE TABLE data_set (
     added_at           INTEGER NOT NULL
 ) STRICT;
 
--- What is charged needs no look at the state: in full until settled, and nothing once cancelled.
+-- The charged amount is consistent with the state: in full until settled, and zero once cancelled.
 CREATE TABLE charge (
     id               INTEGER PRIMARY KEY AUTOINCREMENT,
     token            TEXT    NOT NULL UNIQUE,
@@ -31,7 +31,7 @@ CREATE TABLE charge (
         OR (state <> 'cancelled' AND charged_epsilon = reserved_epsilon AND charged_delta = reserved_delta))
 ) STRICT;
 
--- Covers the sum of a data set's charges, so that it never reads plans and receipts.
+-- Covers the sum of the charges of a data set, which then reads no plans and receipts.
 CREATE INDEX charge_sums ON charge (data_set, charged_epsilon, charged_delta);
 
 CREATE TRIGGER data_set_is_fixed BEFORE UPDATE ON data_set
@@ -43,7 +43,7 @@ BEGIN SELECT RAISE(ABORT, 'a data set is never deleted'); END;
 CREATE TRIGGER charge_stays BEFORE DELETE ON charge
 BEGIN SELECT RAISE(ABORT, 'a charge is never deleted'); END;
 
--- A run that goes on after it was stopped gets a new token, so that it can do so only once.
+-- A resumed run gets a new token, so that it can be resumed only once.
 CREATE TRIGGER charge_moves_forward BEFORE UPDATE ON charge
 WHEN NOT ((OLD.state = 'reserved' AND NEW.state IN ('started', 'cancelled') AND NEW.token = OLD.token)
         OR (OLD.state = 'started' AND NEW.state = 'settled' AND NEW.token = OLD.token)

@@ -1,4 +1,4 @@
-//! The file: created once, checked on every opening, changed only inside transactions that reach the disk.
+//! The file: created once, verified on every opening, changed only in durable transactions.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -14,11 +14,11 @@ use crate::rows;
 pub(crate) const SCHEMA: &str = include_str!("schema.sql");
 /// Marks a SQLite file as a ledger: "RTCL" in ASCII.
 const APPLICATION_ID: i64 = 0x5254_434c;
-/// Goes up when an older version could misread the file.
+/// Increased when an older version could misinterpret the file.
 const FORMAT: i64 = 3;
-/// The format before, which is converted.
-const FORMER: i64 = 2;
-/// Transactions take milliseconds, so a wait this long means that something is stuck.
+/// The previous format, which is converted.
+const OLD_FORMAT: i64 = 2;
+/// Transactions take milliseconds, so a wait this long indicates a stuck process.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// An open ledger file.
@@ -28,29 +28,29 @@ pub(crate) struct Store {
     connection: Connection,
 }
 
-/// What stops a transaction: SQLite, a rule of the ledger, or what the file holds.
+/// Why a transaction is rolled back: an error of SQLite, a rule of the ledger, or damage to the file.
 #[derive(Debug)]
-pub(crate) enum Stop {
+pub(crate) enum StoreError {
     Sqlite(rusqlite::Error),
     Rule(LedgerError),
     Damage(String),
 }
 
-impl From<rusqlite::Error> for Stop {
+impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
         Self::Sqlite(error)
     }
 }
 
-impl From<LedgerError> for Stop {
+impl From<LedgerError> for StoreError {
     fn from(error: LedgerError) -> Self {
         Self::Rule(error)
     }
 }
 
 impl Store {
-    /// A new, empty ledger file. A crash on the way leaves a file without tables, and so does one of an older version: it
-    /// becomes a ledger the next time.
+    /// Creates a ledger file without data sets. A crash during creation, also of an older version, leaves a file without tables,
+    /// which the next call completes.
     pub fn create(path: &Path) -> Result<Self, LedgerError> {
         let path = absolute(path)?;
         match reticent_files::create_empty(&path) {
@@ -61,12 +61,12 @@ impl Store {
             }
             Err(error) => return Err(unwritable(path, error)),
         }
-        // Looked at before the first write: a file that is not ours is left as it is.
-        let vacant = Self::connect(path).and_then(|store| {
-            store.must_be_writable()?;
-            Ok((store.look(|transaction| Ok(is_empty(transaction)?))?, store))
+        // Inspected before the first write: a file that is not a ledger is not modified.
+        let emptiness = Self::connect(path).and_then(|store| {
+            store.require_writable()?;
+            Ok((store.read_unverified(|transaction| Ok(is_empty(transaction)?))?, store))
         });
-        let mut store = match vacant {
+        let mut store = match emptiness {
             Ok((true, store)) => store,
             Ok((false, Self { path, .. })) | Err(LedgerError::NotALedger { path, .. }) => {
                 return Err(LedgerError::AlreadyExists { path });
@@ -75,8 +75,8 @@ impl Store {
         };
         store.use_rollback_journal()?;
         let path = store.path.clone();
-        store.change(|transaction| {
-            // Looked at again under the write lock: of two processes that create one path, one wins.
+        store.write_unverified(|transaction| {
+            // Checked again under the write lock: of two processes that create one path, one succeeds.
             if !is_empty(transaction)? {
                 return Err(LedgerError::AlreadyExists { path }.into());
             }
@@ -89,22 +89,22 @@ impl Store {
         Ok(store)
     }
 
-    /// An existing ledger file to read and write, checked in full. One of the format before is converted.
+    /// Opens an existing ledger file to read and write, verified in full. The previous format is converted.
     pub fn open(path: &Path) -> Result<Self, LedgerError> {
         let mut store = Self::find(path)?;
-        store.must_be_writable()?;
+        store.require_writable()?;
         let format = store.format()?;
-        if format == FORMER {
-            store.check(FORMER, SCHEMA_2)?;
+        if format == OLD_FORMAT {
+            store.check(OLD_FORMAT, SCHEMA_2)?;
         }
-        // Only when the file is known to be ours: this writes to one that has a write-ahead log.
-        if [FORMER, FORMAT].contains(&format) {
+        // Only for a ledger: this modifies a file that has a write-ahead log.
+        if [OLD_FORMAT, FORMAT].contains(&format) {
             store.use_rollback_journal()?;
         }
-        if format == FORMER {
-            store.change(|transaction| {
+        if format == OLD_FORMAT {
+            store.write_unverified(|transaction| {
                 // Another process may have converted it meanwhile.
-                if pragma(transaction, "user_version")? == FORMER {
+                if pragma(transaction, "user_version")? == OLD_FORMAT {
                     migrate::from_2(transaction)?;
                     transaction.pragma_update(None, "user_version", FORMAT)?;
                 }
@@ -115,15 +115,15 @@ impl Store {
         Ok(store)
     }
 
-    /// An existing ledger file to read, on a medium that may be read-only.
+    /// Opens an existing ledger file on a medium that may be read-only.
     pub fn open_to_read(path: &Path) -> Result<Self, LedgerError> {
         let store = Self::find(path)?;
         if !store.read_only()? {
             drop(store);
             return Self::open(path);
         }
-        if store.format()? == FORMER {
-            return Err(LedgerError::Former { path: store.path, found: FORMER });
+        if store.format()? == OLD_FORMAT {
+            return Err(LedgerError::OldFormat { path: store.path, found: OLD_FORMAT });
         }
         store.check(FORMAT, SCHEMA)?;
         Ok(store)
@@ -131,7 +131,7 @@ impl Store {
 
     fn find(path: &Path) -> Result<Self, LedgerError> {
         let path = absolute(path)?;
-        // Only looked at, never opened other than by SQLite: closing any handle of a file drops all POSIX locks that
+        // Metadata only; SQLite alone opens the file: closing any handle of a file drops all POSIX locks that
         // this process holds on it, those of other connections included.
         match path.metadata() {
             Ok(file) if file.is_file() => Self::connect(path),
@@ -143,38 +143,39 @@ impl Store {
 
     fn connect(path: PathBuf) -> Result<Self, LedgerError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(&path, flags).map_err(|error| fault(&path, error))?;
+        let connection =
+            Connection::open_with_flags(&path, flags).map_err(|error| sqlite_error(&path, error))?;
         let configure = || {
             connection.busy_timeout(BUSY_TIMEOUT)?;
-            // EXTRA: a commit returns only once it is on the disk, the removal of its rollback journal included. On macOS
-            // that takes a full fsync.
+            // EXTRA: a commit returns once it is durable, the removal of its rollback journal included. On macOS
+            // that requires a full fsync.
             connection.pragma_update(None, "synchronous", "EXTRA")?;
             connection.pragma_update(None, "fullfsync", true)?;
             connection.pragma_update(None, "checkpoint_fullfsync", true)?;
             connection.pragma_update(None, "foreign_keys", true)?;
             connection.pragma_update(None, "cell_size_check", true)
         };
-        configure().map_err(|error| fault(&path, error))?;
+        configure().map_err(|error| sqlite_error(&path, error))?;
         Ok(Self { path, connection })
     }
 
-    /// SQLite opens a file it may not write for reading only, without a word; and a change needs a journal in the same folder.
+    /// SQLite silently opens a file without write permission for reading only; and a change needs a journal in the same folder.
     fn read_only(&self) -> Result<bool, LedgerError> {
-        let file = self.connection.is_readonly("main").map_err(|error| fault(&self.path, error))?;
+        let file = self.connection.is_readonly("main").map_err(|error| sqlite_error(&self.path, error))?;
         Ok(file || AtomicFile::create(&self.path, Access::Owner).is_err())
     }
 
-    fn must_be_writable(&self) -> Result<(), LedgerError> {
+    fn require_writable(&self) -> Result<(), LedgerError> {
         if self.read_only()? { Err(LedgerError::NotWritable { path: self.path.clone() }) } else { Ok(()) }
     }
 
-    /// A write-ahead log is no place for a charge: SQLite takes a damaged one for a shorter one. A rollback journal holds
-    /// what was before, so a charge is in the file itself when its transaction is over.
+    /// A write-ahead log is unsafe for a charge: SQLite treats a damaged one as a shorter one. A rollback journal has the
+    /// previous contents, so a charge is in the file itself when its transaction ends.
     fn use_rollback_journal(&self) -> Result<(), LedgerError> {
         let mode: String = self
             .connection
             .pragma_update_and_check(None, "journal_mode", "DELETE", |row| row.get(0))
-            .map_err(|error| fault(&self.path, error))?;
+            .map_err(|error| sqlite_error(&self.path, error))?;
         if mode.eq_ignore_ascii_case("delete") {
             Ok(())
         } else {
@@ -184,7 +185,7 @@ impl Store {
 
     /// The format of the file, if it is a ledger.
     fn format(&self) -> Result<i64, LedgerError> {
-        self.look(|transaction| {
+        self.read_unverified(|transaction| {
             let not = |reason| LedgerError::NotALedger { path: self.path.clone(), reason };
             if is_empty(transaction)? && pragma(transaction, "application_id")? == 0 {
                 let reason = "it is empty, and becomes one when `ledger init` is run to its end";
@@ -197,11 +198,10 @@ impl Store {
         })
     }
 
-    /// Whether this is a ledger of a format, whole, with all its tables, checks, triggers and rows: a damaged index could hide
-    /// charges from a sum.
+    /// Verifies format, tables, checks, triggers and rows: a damaged index could hide charges from a sum.
     fn check(&self, format: i64, schema: &str) -> Result<(), LedgerError> {
         let found = self.format()?;
-        self.look(|transaction| {
+        self.read_unverified(|transaction| {
             let path = || self.path.clone();
             if found != format {
                 return Err(LedgerError::Format { path: path(), found, supported: FORMAT }.into());
@@ -209,11 +209,11 @@ impl Store {
             let expected = Connection::open_in_memory()?;
             expected.execute_batch(schema)?;
             if structure(transaction)? != structure(&expected)? {
-                return Err(Stop::Damage("its tables were changed".to_owned()));
+                return Err(StoreError::Damage("its tables were changed".to_owned()));
             }
             let detail: String = transaction.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
             if detail != "ok" {
-                return Err(Stop::Damage(detail));
+                return Err(StoreError::Damage(detail));
             }
             if format == FORMAT { rows::verify(transaction) } else { Ok(()) }
         })
@@ -222,44 +222,50 @@ impl Store {
     /// Runs `work` as the only writer among all processes on rows that were verified, and returns once its changes are on the
     /// disk.
     ///
-    /// The write lock is taken first, so what `work` reads is still true when it writes.
+    /// The write lock is taken first, so what `work` reads is still current when it writes.
     pub fn write<T>(
         &mut self,
-        work: impl FnOnce(&Transaction<'_>) -> Result<T, Stop>,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
     ) -> Result<T, LedgerError> {
-        self.change(|transaction| {
+        self.write_unverified(|transaction| {
             rows::verify(transaction)?;
             work(transaction)
         })
     }
 
-    /// The same without a look at the rows, which may not be there yet.
-    fn change<T>(
+    /// As [`write`](Self::write), without verifying the rows, which may not exist yet.
+    fn write_unverified<T>(
         &mut self,
-        work: impl FnOnce(&Transaction<'_>) -> Result<T, Stop>,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
     ) -> Result<T, LedgerError> {
         let path = &self.path;
         let transaction = self
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
-            .map_err(|error| fault(path, error))?;
+            .map_err(|error| sqlite_error(path, error))?;
         // An early return drops the transaction, which rolls it back.
         let value = work(&transaction).map_err(|stop| stop.at(path))?;
-        transaction.commit().map_err(|error| fault(path, error))?;
+        transaction.commit().map_err(|error| sqlite_error(path, error))?;
         Ok(value)
     }
 
-    /// Runs `work` on one consistent and verified state of the file, whatever other processes do meanwhile.
-    pub fn read<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T, Stop>) -> Result<T, LedgerError> {
-        self.look(|transaction| {
+    /// Runs `work` on one consistent and verified snapshot of the file.
+    pub fn read<T>(
+        &self,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, LedgerError> {
+        self.read_unverified(|transaction| {
             rows::verify(transaction)?;
             work(transaction)
         })
     }
 
-    fn look<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T, Stop>) -> Result<T, LedgerError> {
+    fn read_unverified<T>(
+        &self,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, LedgerError> {
         let transaction =
-            self.connection.unchecked_transaction().map_err(|error| fault(&self.path, error))?;
+            self.connection.unchecked_transaction().map_err(|error| sqlite_error(&self.path, error))?;
         work(&transaction).map_err(|stop| stop.at(&self.path))
     }
 
@@ -267,14 +273,14 @@ impl Store {
     pub fn random(&self) -> Result<String, LedgerError> {
         self.connection
             .query_row("SELECT lower(hex(randomblob(16)))", [], |row| row.get(0))
-            .map_err(|error| fault(&self.path, error))
+            .map_err(|error| sqlite_error(&self.path, error))
     }
 }
 
-impl Stop {
+impl StoreError {
     fn at(self, path: &Path) -> LedgerError {
         match self {
-            Self::Sqlite(error) => fault(path, error),
+            Self::Sqlite(error) => sqlite_error(path, error),
             Self::Rule(error) => error,
             Self::Damage(detail) => LedgerError::Corrupt { path: path.to_owned(), detail },
         }
@@ -295,7 +301,7 @@ fn unwritable(path: PathBuf, error: std::io::Error) -> LedgerError {
     }
 }
 
-/// SQLite gives `:memory:`, `file:...` and the empty name meanings of their own; an absolute path has only one.
+/// SQLite treats `:memory:`, `file:...` and the empty name specially; an absolute path is always a file.
 fn absolute(path: &Path) -> Result<PathBuf, LedgerError> {
     std::path::absolute(path)
         .map_err(|error| LedgerError::Storage { path: path.into(), source: error.into() })
@@ -305,14 +311,14 @@ fn is_empty(connection: &Connection) -> rusqlite::Result<bool> {
     connection.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))
 }
 
-/// The statements that made the tables, without what SQLite keeps for itself.
+/// The SQL of tables, indexes and triggers, without those internal to SQLite.
 fn structure(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     let sql = "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name";
     connection.prepare(sql)?.query_map([], |row| row.get(0))?.collect()
 }
 
-/// What an error of SQLite means to the owner of the file.
-fn fault(path: &Path, error: rusqlite::Error) -> LedgerError {
+/// Converts an error of SQLite.
+fn sqlite_error(path: &Path, error: rusqlite::Error) -> LedgerError {
     let path = path.to_owned();
     if let rusqlite::Error::FromSqlConversionFailure(..)
     | rusqlite::Error::InvalidColumnType(..)
@@ -337,7 +343,7 @@ mod tests {
 
     use super::*;
 
-    /// A killed process loses nothing that reached the kernel, so only the settings say what a power cut would do.
+    /// A killed process loses nothing that reached the kernel, so durability under a power cut is tested by the settings.
     #[test]
     fn every_connection_waits_for_the_disk() {
         let folder = tempfile::tempdir().unwrap();
@@ -358,7 +364,11 @@ mod tests {
     fn errors_of_sqlite_become_errors_of_the_ledger() {
         let name = |code| {
             let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
-            format!("{:?}", fault(Path::new("x"), error)).split(' ').next().unwrap_or_default().to_owned()
+            format!("{:?}", sqlite_error(Path::new("x"), error))
+                .split(' ')
+                .next()
+                .unwrap_or_default()
+                .to_owned()
         };
         for (code, expected) in [
             (ffi::SQLITE_BUSY, "Busy"),

@@ -1,4 +1,4 @@
-//! Times: whole seconds since 1970 in the file, ISO-8601 in UTC for people.
+//! Times: integer seconds since 1970 in the file, ISO-8601 in UTC in the interface.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -2,10 +2,10 @@
 
 use crate::Dice;
 
-/// Inputs do not grow beyond this.
-pub(crate) const LONGEST: usize = 1 << 16;
+/// Maximum length of an input.
+pub(crate) const MAX_LENGTH: usize = 1 << 16;
 
-/// Texts that readers of numbers stumble over.
+/// Edge cases for parsers of numbers.
 const NUMBERS: [&[u8]; 14] = [
     b"0",
     b"-0",
@@ -23,15 +23,15 @@ const NUMBERS: [&[u8]; 14] = [
     b"1_000",
 ];
 
-/// A few edits; `tokens` are what the format is made of.
+/// Applies a few edits; `tokens` are fragments of the format.
 pub(crate) fn mutate(bytes: &mut Vec<u8>, dice: &mut Dice, tokens: &[&[u8]]) {
     for _ in 0..=dice.below(4) {
         edit(bytes, dice, tokens);
     }
-    bytes.truncate(LONGEST);
+    bytes.truncate(MAX_LENGTH);
 }
 
-/// The same without a change of length, for parts that others refer to by position.
+/// Edits without a change of length, for parts that are referred to by position.
 pub(crate) fn mutate_in_place(bytes: &mut [u8], dice: &mut Dice) {
     if bytes.is_empty() {
         return;
@@ -76,7 +76,7 @@ fn edit(bytes: &mut Vec<u8>, dice: &mut Dice, tokens: &[&[u8]]) {
     }
 }
 
-/// The largest, smallest or another telling integer in place of one to eight bytes.
+/// Overwrites one to eight bytes by an extreme integer.
 fn extreme(bytes: &mut [u8], at: usize, dice: &mut Dice) {
     let value = *dice.pick(&[
         0,
@@ -93,7 +93,7 @@ fn extreme(bytes: &mut [u8], at: usize, dice: &mut Dice) {
     bytes.iter_mut().skip(at).zip(&value[..width]).for_each(|(byte, new)| *byte = *new);
 }
 
-/// Another number in place of the digits after `at`.
+/// Replaces the digits after `at` by another number.
 fn number(bytes: &mut Vec<u8>, at: usize, dice: &mut Dice) {
     let Some(start) = bytes[at..].iter().position(u8::is_ascii_digit).map(|offset| at + offset) else {
         return;

@@ -1,11 +1,11 @@
-//! Numbers that look random.
+//! Seeded pseudo-random numbers.
 
-/// Numbers that look random and are the same for the same seed: SplitMix64 (Steele, Lea and Flood 2014).
+/// Pseudo-random numbers that depend on the seed alone: SplitMix64 (Steele, Lea and Flood 2014).
 #[derive(Debug, Clone)]
 pub struct Dice(u64);
 
 impl Dice {
-    /// A sequence of its own for each seed.
+    /// The generator of a seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(seed)
@@ -19,15 +19,15 @@ impl Dice {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `bound`, or 0 if there is none.
+    /// A number below `bound`, or 0 if `bound` is 0.
     pub fn below(&mut self, bound: usize) -> usize {
         (self.number() % bound.max(1) as u64) as usize
     }
 
-    /// One of several.
+    /// A random item.
     ///
     /// # Panics
-    /// If there is none.
+    /// If there are no items.
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         &items[self.below(items.len())]
     }

@@ -1,10 +1,10 @@
-//! Mutations of JSON values: bytes alone rarely leave one that can be read.
+//! Mutations of JSON values: mutated bytes rarely parse.
 
 use serde_json::{Map, Value, json};
 
 use crate::Dice;
 
-/// Texts that break what shows or embeds them: markup, scripts, terminals, paths, and what looks alike.
+/// Hostile texts: markup, scripts, terminal sequences, paths, and look-alikes.
 pub(crate) const TEXTS: [&str; 16] = [
     "",
     "<script>hostile()</script>",
@@ -24,7 +24,7 @@ pub(crate) const TEXTS: [&str; 16] = [
     "NaN",
 ];
 
-/// A few edits of values somewhere in it.
+/// Applies a few edits to nested values.
 pub(crate) fn mutate(value: &mut Value, dice: &mut Dice) {
     for _ in 0..=dice.below(3) {
         let (from, at) = (dice.below(count(value)), dice.below(count(value)));
@@ -33,7 +33,7 @@ pub(crate) fn mutate(value: &mut Value, dice: &mut Dice) {
     }
 }
 
-/// Values in it, and itself.
+/// Number of nested values, including itself.
 fn count(value: &Value) -> usize {
     1 + match value {
         Value::Array(items) => items.iter().map(count).sum::<usize>(),
@@ -42,7 +42,7 @@ fn count(value: &Value) -> usize {
     }
 }
 
-/// A value in it by its number, itself being the first.
+/// The nested value of this index in depth-first order, starting with itself.
 fn nth(value: &mut Value, mut number: usize) -> &mut Value {
     if number == 0 {
         return value;
@@ -72,8 +72,8 @@ fn edit(value: &mut Value, other: &Value, dice: &mut Dice) {
             fields.remove(&name);
         }
         (2, Value::Array(items)) => {
-            let items_then = items.clone();
-            (0..dice.below(200)).for_each(|_| items.extend(items_then.iter().take(8).cloned()));
+            let original = items.clone();
+            (0..dice.below(200)).for_each(|_| items.extend(original.iter().take(8).cloned()));
         }
         (2, Value::Object(fields)) => drop(fields.insert((*dice.pick(&TEXTS)).to_owned(), other.clone())),
         (3, Value::Number(number)) => {
@@ -82,17 +82,17 @@ fn edit(value: &mut Value, other: &Value, dice: &mut Dice) {
         }
         (3 | 4, Value::String(text)) => text.push_str(dice.pick::<&str>(&TEXTS)),
         (5, _) => *value = nested(value.take(), 1 << dice.below(7)),
-        _ => *value = odd(dice),
+        _ => *value = unexpected(dice),
     }
 }
 
-/// The value in so many lists.
+/// The value nested in `depth` arrays.
 fn nested(value: Value, depth: usize) -> Value {
     (0..depth).fold(value, |inner, _| Value::Array(vec![inner]))
 }
 
-/// A value that is rarely expected.
-fn odd(dice: &mut Dice) -> Value {
+/// A value of a rarely expected type or size.
+fn unexpected(dice: &mut Dice) -> Value {
     match dice.below(16) {
         0 => Value::Null,
         1 => json!(true),

@@ -1,8 +1,8 @@
 //! Hostile input for every reader, shared by the fuzz targets in `fuzz/` and by the test of mutated inputs here.
 //!
-//! A [`Reader`] has seeds that the project's own writers make, mutations that keep enough of their structure to get
-//! past the first check, and everything that is done with such a file. That asserts what must hold for any bytes at all: no panic,
-//! no value of a record in a message, and what is accepted is sound.
+//! A [`Reader`] has seeds written by the project itself, mutations that keep enough of their structure to pass the first
+//! checks, and a function that reads and uses such a file. It asserts what must hold for any bytes: no panic, no value of a record
+//! in a message, and accepted files are sound.
 //!
 //! ```
 //! use reticent_mutations::{Dice, reader};
@@ -25,7 +25,7 @@ mod secrets;
 pub use dice::Dice;
 pub use readers::READERS;
 
-/// A reader of files that somebody else may have written, damaged or edited.
+/// A reader of untrusted files.
 #[derive(Debug)]
 pub struct Reader {
     name: &'static str,
@@ -35,7 +35,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Its name, which is that of the fuzz target.
+    /// Name of the reader and of its fuzz target.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
@@ -55,7 +55,7 @@ impl Reader {
     /// Whether an input is accepted.
     ///
     /// # Panics
-    /// If the reader panics, a message contains a value of a record, or something is accepted that is not sound.
+    /// If the reader panics, a message contains a value of a record, or an unsound file is accepted.
     #[must_use]
     pub fn read(&self, bytes: &[u8]) -> bool {
         (self.read)(bytes)

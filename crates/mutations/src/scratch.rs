@@ -1,11 +1,11 @@
-//! Files for readers that want one.
+//! Temporary files for readers of paths.
 
 use std::path::PathBuf;
 
 use tempfile::TempDir;
 
-/// A folder that is gone with the thread, where `RETICENT_SCRATCH` says, or in memory where that can be had: tens of thousands of
-/// files go through it.
+/// A temporary folder of the thread, in `RETICENT_SCRATCH`, or in memory where possible: tens of thousands of files are written
+/// to it.
 fn folder() -> TempDir {
     let place = std::env::var_os("RETICENT_SCRATCH").map_or(PathBuf::from("/dev/shm"), PathBuf::from);
     let folder = tempfile::Builder::new().prefix("mutations-").tempdir_in(place);
@@ -16,12 +16,12 @@ thread_local! {
     static FOLDER: TempDir = folder();
 }
 
-/// The path of a file, which may not be there.
+/// The path of a file, which need not exist.
 pub(crate) fn path(name: &str) -> PathBuf {
     FOLDER.with(|folder| folder.path().join(name))
 }
 
-/// A file with these bytes, in the place of the last one of the name.
+/// Writes a file, replacing an earlier one of the name.
 pub(crate) fn file(name: &str, bytes: &[u8]) -> PathBuf {
     let path = path(name);
     std::fs::write(&path, bytes).expect("room for a file");

@@ -1,6 +1,6 @@
 //! Mutated inputs over all readers: no panic, no hang, no value in a message, and memory that is bounded.
 
-#![allow(clippy::print_stderr, reason = "how many inputs were accepted is worth knowing")]
+#![allow(clippy::print_stderr, reason = "the number of accepted inputs is printed")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use reticent_mutations::{Dice, READERS, Reader, reader};
 
-/// Inputs of each reader, as many as there is time for: 20,000 together.
+/// Number of inputs of each reader, by their speed; 20,000 in total.
 const INPUTS: [(&str, u64); 7] = [
     ("csv", 6000),
     ("parquet", 5000),
@@ -20,16 +20,16 @@ const INPUTS: [(&str, u64); 7] = [
     ("journal", 500),
 ];
 
-/// What one input may occupy, at most 64 KiB long: the parts of a Parquet file are compressed, and a ledger has a cache.
+/// Maximum memory for one input of at most 64 KiB: the parts of a Parquet file are compressed, and a ledger has a cache.
 const MAX_MEMORY: usize = 1 << 28;
 
-/// Counts the bytes that are in use, and remembers the most.
+/// Allocator that tracks the bytes in use and their maximum.
 struct Counting;
 
 static USED: AtomicUsize = AtomicUsize::new(0);
 static MAX: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: every call is passed on to the system's allocator as it is.
+// SAFETY: every call is forwarded unchanged to the system allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let used = USED.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
@@ -58,33 +58,33 @@ fn input(reader: &Reader, seeds: &[Vec<u8>], number: u64) -> Vec<u8> {
     bytes
 }
 
-/// Reads one input. What went wrong, if anything did, else whether it was accepted.
-fn attacked(reader: &Reader, bytes: &[u8]) -> Result<bool, String> {
+/// Reads one input. Returns whether it was accepted, or a description of the failure.
+fn outcome(reader: &Reader, bytes: &[u8]) -> Result<bool, String> {
     let before = USED.load(Ordering::Relaxed);
     MAX.store(before, Ordering::Relaxed);
     let accepted = catch_unwind(AssertUnwindSafe(|| reader.read(bytes))).map_err(|_| "a panic".to_owned())?;
-    let most = MAX.load(Ordering::Relaxed).saturating_sub(before);
-    if most <= MAX_MEMORY { Ok(accepted) } else { Err(format!("{most} bytes of memory")) }
+    let peak = MAX.load(Ordering::Relaxed).saturating_sub(before);
+    if peak <= MAX_MEMORY { Ok(accepted) } else { Err(format!("{peak} bytes of memory")) }
 }
 
 /// Memory is counted for the whole process, so one test runs at a time.
-static ALONE: Mutex<()> = Mutex::new(());
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 #[test]
 fn twenty_thousand_mutated_inputs_are_refused_or_used() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     assert_eq!(INPUTS.map(|(name, _)| name).to_vec(), READERS.iter().map(Reader::name).collect::<Vec<_>>());
     let mut faults = Vec::new();
     for (name, inputs) in INPUTS {
         let reader = reader(name).expect("it is in the list");
         let seeds = reader.seeds();
         for (number, seed) in seeds.iter().enumerate() {
-            assert_eq!(attacked(reader, seed), Ok(true), "{name}: seed {number} is valid");
+            assert_eq!(outcome(reader, seed), Ok(true), "{name}: seed {number} is valid");
         }
         let mut accepted = 0;
         for number in 0..inputs {
             let bytes = input(reader, &seeds, number);
-            match attacked(reader, &bytes) {
+            match outcome(reader, &bytes) {
                 Ok(yes) => accepted += u64::from(yes),
                 Err(fault) => faults
                     .push(format!("{name}, input {number}: {fault}: {:?}", String::from_utf8_lossy(&bytes))),
@@ -93,16 +93,16 @@ fn twenty_thousand_mutated_inputs_are_refused_or_used() {
         eprintln!("{name}: {accepted} of {inputs} were accepted");
         assert!(
             (inputs / 100..inputs * 99 / 100).contains(&accepted),
-            "{name}: mutations are too harsh or too gentle"
+            "{name}: mutations should leave between 1 % and 99 % of inputs valid"
         );
     }
     assert!(faults.is_empty(), "{} inputs: {}", faults.len(), faults.join("\n"));
 }
 
-/// What fuzzing has found, in `fuzz/corpus` at the root: mended, and tried again here.
+/// Regression tests of the findings of fuzzing, in `fuzz/corpus` at the root.
 #[test]
-fn what_fuzzing_has_found_is_handled() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+fn findings_of_fuzzing_are_handled() {
+    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let corpora = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
     for corpus in std::fs::read_dir(corpora).expect("the corpora") {
         let corpus = corpus.expect("a folder").path();

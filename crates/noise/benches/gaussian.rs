@@ -1,7 +1,7 @@
 //! Nanoseconds a draw, as ratios to the fastest insecure, inexact normal of `rand_distr` in the same process.
 //!
 //! Every kind is timed in turn, many times over, and its smallest thread CPU time kept, so that other work on the
-//! machine falls on all of them alike. `--gate` fails if a ratio promised in the documentation is missed.
+//! machine affects all of them alike. `--gate` fails if a ratio promised in the documentation is missed.
 
 use rand::SeedableRng;
 use rand::rngs::SmallRng;

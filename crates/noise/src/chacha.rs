@@ -8,11 +8,11 @@ use crate::simd::{self, Kernel, Row};
 use std::array::from_fn;
 use zeroize::Zeroizing;
 
-/// Words made at once: sixteen state words of eight blocks, block fastest, so nothing is transposed.
+/// Words per batch: sixteen state words of eight blocks, with the block as the fastest index, so that no transposition is needed.
 pub(crate) const BATCH: usize = 16 * 8;
 const CONSTANT: [u32; 4] = [0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574];
 
-/// How many ChaCha rounds a source runs. No attack on 8 rounds is known; TLS runs 20.
+/// Number of ChaCha rounds. No attack on 8 rounds is known; TLS uses 20.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Rounds {
@@ -36,8 +36,8 @@ impl ChaCha {
         Self { key: Zeroizing::new(*key), nonce, counter: 0, rounds }
     }
 
-    /// The next words. `between` is called after every double round: what scalar work it has is done while the vector
-    /// units make the keystream.
+    /// The next words. `between` is called after every double round: its scalar work overlaps with the vector units that
+    /// compute the keystream.
     #[inline(always)]
     pub fn batch<R: Row>(&mut self, out: &mut [u32; BATCH], mut between: impl FnMut()) {
         let counter = self.counter;

@@ -3,7 +3,7 @@ use crate::error::NoiseError;
 use std::num::NonZeroU64;
 use zeroize::Zeroizing;
 
-/// A stream of words.
+/// Keystream words, two at a time.
 pub(crate) struct Stream {
     cipher: ChaCha,
     words: Zeroizing<[u32; BATCH]>,
@@ -27,10 +27,10 @@ impl Stream {
     }
 }
 
-/// Exactly uniform choices.
+/// Exactly uniform random choices.
 ///
 /// # Privacy
-/// Amplification by sampling is proved for the exact law of the sample: a subset must be uniform, and a record's
+/// Amplification by sampling is proved for the exact distribution of the sample: a subset must be uniform, and a record's
 /// inclusion independent with exactly the probability accounted for. Attacked by `below_is_uniform`,
 /// `bernoulli_dyadic_is_exact`, `every_subset_is_equally_likely` and `every_order_is_equally_likely`.
 pub struct Coins<'a>(pub(crate) &'a mut Stream);
@@ -74,9 +74,9 @@ impl Coins<'_> {
 
     /// A uniform subset of `0..population` of the given size, in increasing order.
     ///
-    /// Uniform indices are drawn, as many as are missing, and repeated ones dropped, until there are enough: what is found does
-    /// not depend on how indices are named, so all subsets are equally likely. If the subset is the larger half, what is left
-    /// out is drawn instead, so that most draws are new.
+    /// Uniform indices are drawn, as many as are missing, and duplicates dropped, until there are enough: the procedure is
+    /// symmetric in the indices, so all subsets are equally likely. If the subset is more than half of the population, its
+    /// complement is drawn instead, so that few draws are duplicates.
     pub fn subset(&mut self, population: usize, size: usize) -> Result<Vec<usize>, NoiseError> {
         let left_out = population.checked_sub(size).ok_or(NoiseError::Subset { size, population })?;
         let wanted = size.min(left_out);

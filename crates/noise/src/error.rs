@@ -2,7 +2,7 @@ use thiserror::Error;
 
 /// Why noise was refused. No variant depends on, or shows, a private value.
 #[derive(Debug, Error)]
-#[allow(missing_docs, reason = "each message says what its variant and fields are")]
+#[allow(missing_docs, reason = "each message describes its variant and fields")]
 pub enum NoiseError {
     #[error("the operating system gave no entropy: {0}; hint: nothing was drawn, it is safe to try again")]
     Entropy(#[from] getrandom::Error),

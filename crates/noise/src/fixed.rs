@@ -1,4 +1,4 @@
-//! 128-bit fixed point: just enough arithmetic to evaluate $e^{-y}$ to a few units of $2^{-128}$.
+//! 128-bit fixed-point evaluation of $e^{-y}$ to a few units of $2^{-128}$.
 
 /// $\lfloor ab / 2^{128} \rfloor$.
 pub(crate) fn mul_high(a: u128, b: u128) -> u128 {
@@ -8,14 +8,14 @@ pub(crate) fn mul_high(a: u128, b: u128) -> u128 {
     (a >> 64) * (b >> 64) + (cross >> 64) + (other >> 64) + (carry >> 64)
 }
 
-/// The degree at which the cut of [`exp_neg`] is below its rounding.
+/// The degree at which the truncation error of [`exp_neg`] is below its rounding error.
 pub(crate) const FULL_DEGREE: usize = 24;
 
 /// $e^{-y}$ for $0 \le y \le 1/4$, argument and result in units of $2^{-128}$ (1 is `u128::MAX`), by Horner's rule on
 /// $\sum_{k \le n} (-y)^k/k!$ for degree $n$.
 ///
 /// A step rounds its coefficient and its product down, by less than one unit each, and multiplies the error so far by
-/// $y \le 1/4$: the sum of all is below $2/(1 - 1/4) < 3$ units. The series is cut below $y^{n+1}/(n+1)!$, which is
+/// $y \le 1/4$: the sum of all is below $2/(1 - 1/4) < 3$ units. The truncation error is below $y^{n+1}/(n+1)!$, which is
 /// less than $2^{-133}$ for [`FULL_DEGREE`].
 #[inline]
 pub(crate) fn exp_neg(y: u128, degree: usize) -> u128 {

@@ -1,4 +1,4 @@
-//! The lattice Gaussian. See `tables.rs` for the three levels that a draw is made of.
+//! The lattice Gaussian. `tables.rs` describes the three levels of a draw.
 
 use crate::NoiseError;
 use crate::chacha::{BATCH, ChaCha};
@@ -13,7 +13,7 @@ pub enum Resolution {
     /// $S = 2^{23}$: one 32-bit word of keystream a draw.
     #[default]
     Bits23 = 23,
-    /// $S = 2^{40}$: two words a draw, for sums over so many releases that rounding to $2^{-23}$ would show.
+    /// $S = 2^{40}$: two words a draw, for sums over so many releases that rounding to $2^{-23}$ would matter.
     Bits40 = 40,
 }
 
@@ -24,25 +24,25 @@ impl Resolution {
     }
 }
 
-/// A bound on the total variation distance between one draw and its law $\lfloor S N(0,1) \rfloor$: $2^{-113}$.
+/// A bound on the total variation distance between one draw and its target $\lfloor S N(0,1) \rfloor$: $2^{-113}$.
 ///
-/// Levels 1 and 2 are exact. Level 3 is taken as often as its exact mass $r$, and accepts under a density whose $L_1$
+/// Levels 1 and 2 are exact. Level 3 is chosen with its exact probability $r$, and accepts under a density whose $L_1$
 /// distance from the exact one is some $d$; normalising at most doubles $d/r$ and total variation is half of that, so
-/// $d$ is what it adds. In each of 832 cells it is at most the error of the tabulated density and 4 units of $2^{-128}$.
-/// The tail $P(|N(0,1)| > 13) < 2^{-125}$ is never drawn. `certificate_of_the_tables` adds all of that up.
+/// level 3 adds $d$. In each of 832 cells $d$ is at most the error of the tabulated density plus 4 units of $2^{-128}$.
+/// The tail $P(|N(0,1)| > 13) < 2^{-125}$ is never drawn. `certificate_of_the_tables` computes the sum.
 ///
 /// # Privacy
 /// By coupling, $n$ draws are within $n\tau$ of exact ones, so a release that is $(\varepsilon, \delta)$-private with exact
-/// noise is $(\varepsilon, \delta + (1 + e^\varepsilon) n \tau)$-private with this noise. The bound takes the keystream
-/// for random bits: add the advantage of the best attack on `ChaCha`.
+/// noise is $(\varepsilon, \delta + (1 + e^\varepsilon) n \tau)$-private with this noise. The bound treats the keystream
+/// as random bits: add the advantage of the best attack on `ChaCha`.
 pub const TV_PER_DRAW: f64 = 1.0 / (1u128 << 113) as f64;
 
-/// Draws made at once.
+/// Draws per block.
 const BLOCK: usize = 8 * BATCH;
 
 #[repr(C, align(64))] // vectors in the arrays must not straddle cache lines
 pub(crate) struct Generator {
-    /// The first are the next to be used, always ready, and the others being made meanwhile.
+    /// Double buffer: the first half is ready for use while the second is computed.
     words: Zeroizing<[[u32; BATCH]; 2]>,
     draws: Zeroizing<[i64; BLOCK]>,
     /// Bit $64m + 8j + k$ is set if draw $64m + 8k + j$ of a batch is not of level 1.
@@ -62,14 +62,14 @@ impl Generator {
         Self { words, draws, rare, next: BLOCK, main, side, resolution, tables: &TABLES }
     }
 
-    /// At least one more draw and at most `most`.
-    fn take(&mut self, most: usize) -> &[i64] {
+    /// Between one and `limit` further draws.
+    fn take(&mut self, limit: usize) -> &[i64] {
         if self.next == BLOCK {
             self.make_block();
             self.next = 0;
         }
         let first = self.next;
-        self.next = BLOCK.min(first + most);
+        self.next = BLOCK.min(first + limit);
         &self.draws[first..self.next]
     }
 
@@ -91,11 +91,11 @@ impl Generator {
 /// The lattice Gaussian of a [`NoiseSource`](crate::NoiseSource): $Z = \lfloor S \cdot N(0,1) \rfloor$.
 ///
 /// # Privacy
-/// For integers $q$, $q + \lfloor S N \rfloor = \lfloor q + S N \rfloor$: what is released is a function of what the
-/// continuous Gaussian mechanism of noise multiplier $S/\Delta$ would release, where $\Delta$ is the $L_2$ sensitivity of
-/// the integer sums. Every accountant for that mechanism holds as it is, whatever the dimension; [`TV_PER_DRAW`]
-/// is all there is to add. The mean of $Z$ is $-1/2$. Attacked by `certificate_of_the_tables`,
-/// `gaussian_has_its_law` and `mutants_are_caught`.
+/// For integers $q$, $q + \lfloor S N \rfloor = \lfloor q + S N \rfloor$: the release is post-processing of that of the
+/// continuous Gaussian mechanism with noise multiplier $S/\Delta$, where $\Delta$ is the $L_2$ sensitivity of
+/// the integer sums. Every accountant for that mechanism applies unchanged in any dimension; [`TV_PER_DRAW`]
+/// is the only correction. The mean of $Z$ is $-1/2$. Attacked by `certificate_of_the_tables`,
+/// `gaussian_has_its_distribution` and `mutants_are_caught`.
 ///
 /// # Citation
 /// Mironov, "On significance of the least significant bits for differential privacy", CCS 2012.
@@ -114,7 +114,7 @@ impl Gaussian<'_> {
 
     /// Releases integer sums: `out[i]` is `(sums[i] + z + 1/2) * step`.
     ///
-    /// The sum with the noise is exact, modulo $2^{64}$; what follows is post-processing. The half removes the mean of
+    /// The sum with the noise is exact, modulo $2^{64}$; the rest is post-processing. The half removes the mean of
     /// the noise. `step` is the size of a lattice unit, $\sigma/S$. Nothing is drawn if an error is returned.
     pub fn release(&mut self, mut sums: &[i64], step: f64, mut out: &mut [f64]) -> Result<(), NoiseError> {
         if sums.len() != out.len() {
@@ -140,22 +140,22 @@ impl Gaussian<'_> {
     }
 }
 
-/// A block of draws as if all were of level 1, and which of them are not.
+/// Computes a block of draws as if all were of level 1, and the mask of those that are not.
 impl Kernel for &mut Generator {
     #[inline(always)]
     fn run<R: Row>(self) {
         let Generator { words, draws, rare, main, resolution, tables: Tables { slots, .. }, .. } = self;
         let [mut words, mut next] = words.each_mut();
-        let share = 16usize.div_ceil(main.rounds as usize / 2);
+        let groups = 16usize.div_ceil(main.rounds as usize / 2);
         for (draws, rare) in draws.as_chunks_mut::<BATCH>().0.iter_mut().zip(rare.iter_mut()) {
-            let (mut cells, mut seen) = ([0; BATCH], 0);
+            let (mut cells, mut looked_up) = ([0; BATCH], 0);
             main.batch::<R>(next, || {
-                for _ in 0..share {
-                    if seen < BATCH {
-                        for i in seen..seen + 8 {
+                for _ in 0..groups {
+                    if looked_up < BATCH {
+                        for i in looked_up..looked_up + 8 {
                             cells[i] = slots[words[i] as usize % slots.len()];
                         }
-                        seen += 8;
+                        looked_up += 8;
                     }
                 }
             });

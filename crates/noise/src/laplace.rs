@@ -5,8 +5,8 @@ use std::num::NonZeroU64;
 ///
 /// # Privacy
 /// An integer sum of $L_1$ sensitivity $\Delta$, plus one independent draw per coordinate, is $(\Delta/t, 0)$-private.
-/// Every step is an exact coin. Draws are modulo $2^{64}$, which matters only if $t > 2^{50}$ or so; add them with
-/// `wrapping_add`, and the release is a function of the exact sum. Attacked by `laplace_has_its_exact_law`.
+/// Every step is an exact coin. Draws are modulo $2^{64}$, which is relevant only if $t$ exceeds about $2^{50}$; add them with
+/// `wrapping_add`, and the release is a function of the exact sum. Attacked by `laplace_has_its_exact_distribution`.
 ///
 /// # Citation
 /// Canonne, Kamath, Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020, algorithms 1 and 2.

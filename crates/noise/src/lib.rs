@@ -1,6 +1,6 @@
-//! Exact noise for differential privacy, from a cryptographic generator, a nanosecond or two a draw.
+//! Exact noise for differential privacy from a cryptographic generator, one to two nanoseconds per draw.
 //!
-//! A [`NoiseSource`] is made from the operating system's entropy and lends out three things, each with a stream of its own:
+//! A [`NoiseSource`] is seeded by the operating system's entropy and lends three generators, each with a stream of its own:
 //!
 //! - [`Gaussian`]: $\lfloor S \cdot N(0,1) \rfloor$ on the integers, for sums with a bound in $L_2$.
 //! - [`Laplace`]: integers with $P(z) \propto e^{-|z|/t}$, for sums with a bound in $L_1$.
@@ -19,8 +19,8 @@
 //! ```
 //!
 //! # Privacy
-//! No floating-point number takes part in a draw (Mironov, CCS 2012; Haney et al., 2022, on what happens when one does).
-//! [`TV_PER_DRAW`] bounds what is not exact. Not covered: an adversary who reads this process's memory, a virtual machine
+//! No floating-point number takes part in a draw (attacks on floating-point noise: Mironov, CCS 2012; Haney et al., 2022).
+//! [`TV_PER_DRAW`] bounds the remaining error. Not covered: an adversary who reads this process's memory, a virtual machine
 //! resumed twice from one snapshot, and time. The time of a Gaussian block depends weakly on how many of its draws are rare,
 //! and that of a Laplace draw on its size (Jin et al., S&P 2022): do not let an adversary time single draws.
 //!

@@ -1,4 +1,4 @@
-//! Levels 2 and 3: the one draw in 74 that the slots do not settle.
+//! Levels 2 and 3: the one draw in 74 that level 1 does not cover.
 
 use crate::coins::Stream;
 use crate::fixed::{FULL_DEGREE, exp_neg, mul_high};
@@ -15,10 +15,10 @@ pub(crate) struct Cell {
     pub envelope: u64,
 }
 
-/// What a screen of a point may be off by, in units of $2^{-128}$. It sees the first 64 bits of $s$ and $V$ and takes
-/// $e^{-y}$ to degree 3, so it is cut below $D(h) y^4/4! < 2^{-33}$, as $y \le (h+1)/4096$ (greatest near $h = 128$); all
-/// else that is left out is below $2^{-64}$. That is half of this margin: beyond it, the exact excess has the same sign
-/// whatever the unseen bits. A point is within it with probability at most $832 \cdot 2 \cdot 2^{40}/2^{64} < 2^{-13}$.
+/// Error margin of the screening test of a point, in units of $2^{-128}$. The test uses the first 64 bits of $s$ and $V$ and
+/// $e^{-y}$ to degree 3, so its truncation error is below $D(h) y^4/4! < 2^{-33}$, as $y \le (h+1)/4096$ (greatest near $h = 128$);
+/// all other errors are below $2^{-64}$. That is half of this margin: beyond it, the exact excess has the same sign
+/// for any further bits. A point is within it with probability at most $832 \cdot 2 \cdot 2^{40}/2^{64} < 2^{-13}$.
 /// Attacked by `screen_never_contradicts_decide`.
 const MARGIN: u128 = 1 << 96;
 
@@ -37,7 +37,7 @@ impl Cell {
 }
 
 impl Tables {
-    /// A draw of levels 2 and 3. The sign and the `bits` bits of position of `draw` are random still, and are used.
+    /// A draw of levels 2 and 3. The sign and the `bits` bits of position of `draw` are still random, and are used.
     #[inline]
     pub fn draw_rare(&self, draw: i64, bits: u32, side: &mut Stream) -> i64 {
         let word = side.u64();

@@ -1,8 +1,7 @@
-//! Kernels: plain Rust compiled as it is, for AVX2 and for AVX-512, with the same results (`portable_equals_wide`). Only the
-//! rows of ChaCha are spelled out in instructions, since compilers lose them otherwise. This is the only file with
-//! `unsafe` in it.
+//! Kernels: plain Rust compiled for the baseline, for AVX2 and for AVX-512, with the same results (`portable_equals_wide`). Only
+//! the rows of ChaCha use intrinsics, since compilers do not vectorise them reliably. This is the only file with `unsafe` code.
 
-/// Eight words side by side, and what ChaCha does to them.
+/// Eight words side by side, with the operations of ChaCha.
 pub(crate) trait Row: Copy + From<[u32; 8]> + Into<[u32; 8]> {
     fn add(self, other: Self) -> Self;
     fn xor_rotate<const BITS: u32>(self, other: Self) -> Self;
@@ -40,7 +39,7 @@ pub fn with_wide_vectors(work: impl FnOnce()) {
 #[allow(unsafe_code)]
 pub(crate) fn run(kernel: impl Kernel) {
     #[cfg(test)]
-    if tests::MAX.get() == tests::Most::Portable {
+    if tests::MAX.get() == tests::Width::Portable {
         return kernel.run::<[u32; 8]>();
     }
     #[cfg(target_arch = "x86_64")]
@@ -55,7 +54,7 @@ pub(crate) fn run(kernel: impl Kernel) {
         }
         let all = std::is_x86_feature_detected!("avx512dq") && std::is_x86_feature_detected!("avx512vl");
         #[cfg(test)]
-        let all = all && tests::MAX.get() == tests::Most::All;
+        let all = all && tests::MAX.get() == tests::Width::All;
         // SAFETY: the processor has the features that each requires, and avx512f, which those two imply.
         return unsafe { if all { wider(kernel) } else { wide(kernel) } };
     }
@@ -71,15 +70,15 @@ mod avx2 {
     #[derive(Clone, Copy)]
     pub(crate) struct Avx2Row(__m256i);
 
-    /// Places that the bytes of four words come from when each is rotated by 16 or 8 bits: one shuffle. They are read
-    /// as volatile because the compiler, if it knows them, replaces one shuffle by two.
-    static BY_16: Avx2Row = places(0x0504_0706_0100_0302, 0x0d0c_0f0e_0908_0b0a);
-    static BY_8: Avx2Row = places(0x0605_0407_0201_0003, 0x0e0d_0c0f_0a09_080b);
+    /// Byte shuffles that rotate each word by 16 or 8 bits. They are read as volatile because the compiler, given the
+    /// constants, replaces one shuffle by two.
+    static BY_16: Avx2Row = shuffle(0x0504_0706_0100_0302, 0x0d0c_0f0e_0908_0b0a);
+    static BY_8: Avx2Row = shuffle(0x0605_0407_0201_0003, 0x0e0d_0c0f_0a09_080b);
 
-    // SAFETY of all below: this file names `Avx2Row` only in `wide`, which runs where AVX2 has been detected. Nothing is
-    // read through a pointer but the two statics, and what is transmuted is 256 plain bits on both sides.
+    // SAFETY of all below: this file uses `Avx2Row` only in `wide` and `wider`, which run where AVX2 has been detected. Only the
+    // two statics are read through a pointer, and both sides of a transmutation are 256 plain bits.
 
-    const fn places(low: u64, high: u64) -> Avx2Row {
+    const fn shuffle(low: u64, high: u64) -> Avx2Row {
         Avx2Row(unsafe { transmute::<[u64; 4], __m256i>([low, high, low, high]) })
     }
 

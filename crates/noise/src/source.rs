@@ -6,34 +6,35 @@ use std::num::NonZeroU64;
 use std::process;
 use zeroize::Zeroizing;
 
-/// Where a source's seed came from.
+/// The origin of the seed of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Provenance {
     /// The operating system's entropy.
     OperatingSystem,
-    /// A seed fixed by the caller, for tests: whoever knows it can remove the noise.
+    /// A seed fixed by the caller, for tests: anyone with the seed can remove the noise.
     FixedSeed,
 }
 
 /// The noise of one process.
 ///
 /// # Privacy
-/// A 256-bit key from the operating system drives one `ChaCha` stream for each purpose, told apart by their nonces: no two
-/// kinds of draws share a block, and noise is as good as random to anyone who cannot break `ChaCha`. A source can be
-/// neither copied nor printed, nor can its generators be swapped for those of another: what it lends are handles. Its key and buffers are wiped when it is dropped, but for what the compiler leaves on the
-/// stack; nothing is wiped sooner, as the key that made it is there too. In a forked process every kind of draw is
-/// [refused](NoiseError::Forked): the child would repeat the parent's noise, which then cancels from the difference of
+/// A 256-bit key from the operating system drives one `ChaCha` stream for each purpose, with distinct nonces: no two
+/// kinds of draws share a block, and the noise is indistinguishable from random unless `ChaCha` is broken. A source can be
+/// neither copied nor printed, nor can its generators be swapped for those of another, since callers only borrow handles. Its key
+/// and buffers are wiped when it is dropped, except for copies that the compiler leaves on the stack; wiping buffers sooner
+/// would gain nothing while the key is in memory. In a forked process every kind of draw is
+/// [refused](NoiseError::Forked): the child would repeat the parent's noise, which would cancel in the difference of
 /// their releases. It is not reseeded because the privacy budget was forked too. Attacked by `streams_never_meet` and
 /// `forked_process_is_refused`.
 #[cfg_attr(
     not(feature = "insecure-test-seed"),
-    doc = "\nSeeds of one's own do not exist in a default build:\n\n```compile_fail,E0599",
+    doc = "\nA default build has no fixed seeds:\n\n```compile_fail,E0599",
     doc = "reticent_noise::NoiseSource::insecure_from_seed(1);\n```"
 )]
 pub struct NoiseSource {
     provenance: Provenance,
     made_in: u32,
-    /// On the heap, like the others, so that moving the source leaves no copy of the key behind.
+    /// All generators are on the heap, so that moving the source leaves no copy of the key behind.
     coarse: Box<Generator>,
     fine: Box<Generator>,
     laplace: Box<Stream>,
@@ -46,7 +47,7 @@ impl NoiseSource {
         Self::from_os_with(Rounds::default())
     }
 
-    /// A source seeded by the operating system, of a chosen number of rounds.
+    /// A source seeded by the operating system, with the given number of rounds.
     pub fn from_os_with(rounds: Rounds) -> Result<Self, NoiseError> {
         let mut root = Zeroizing::new([0; 32]);
         getrandom::fill(&mut *root)?;
@@ -76,7 +77,7 @@ impl NoiseSource {
         }
     }
 
-    /// Where the seed came from.
+    /// The origin of the seed; a fixed seed carries no guarantee.
     pub fn provenance(&self) -> Provenance {
         self.provenance
     }
@@ -93,14 +94,14 @@ impl NoiseSource {
         Ok(Laplace { p, q, coins: Coins(&mut self.laplace) })
     }
 
-    /// Coins for choosing records.
+    /// Random choices for sampling records.
     pub fn coins(&mut self) -> Result<Coins<'_>, NoiseError> {
         self.check_process()?;
         Ok(Coins(&mut self.coins))
     }
 
-    /// A fork leaves one thread in the child, the one that forked; what other threads had borrowed is never used
-    /// there. So one look at the process id per borrow is enough, unless a thread forks amid its own draws.
+    /// A fork leaves one thread in the child, the one that forked; handles borrowed by other threads are never used
+    /// there. So one check of the process id per borrow suffices, unless a thread forks during its own draws.
     fn check_process(&self) -> Result<(), NoiseError> {
         let (made_in, used_in) = (self.made_in, process::id());
         if made_in == used_in { Ok(()) } else { Err(NoiseError::Forked { made_in, used_in }) }

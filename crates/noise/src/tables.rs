@@ -1,20 +1,20 @@
-//! The normal density cut into three levels of ever rarer pieces.
+//! The normal density, partitioned into three levels of decreasing probability.
 //!
 //! Let $D(x) = \varphi(x/64)/32$ be the density of $|N(0,1)|$ measured in cells of width $1/64$, and cell $h$ the
 //! interval $[h, h+1)$, for $h < 832$, that is up to 13 standard deviations. Write $x = h + s$. On a cell,
 //! $|D'(x)| = xD(x)/4096$ rises up to $x = 64$ and falls after it, so its extremes are at the ends.
 //!
 //! 1. *Rectangles*: $c_h$ slots of probability $2^{-14}$, with $c_h 2^{-14} \le D(h+1)$.
-//! 2. The $r_1 = 222$ slots left are shared out again in $2^{13}$ parts of $\rho = r_1 2^{-27}$: $a_h$ parts are further
-//!    rectangles under $D(h+1)$, and $b_h$ parts are triangles $2(1-s)$ whose slope is at most the least $|D'|$.
-//! 3. What is left of that is the *remainder* $r_h(s) = D(h+s) - c_h 2^{-14} - \rho a_h - 2\rho b_h(1-s) \ge 0$,
+//! 2. The remaining $r_1 = 222$ slots are divided into $2^{13}$ parts of $\rho = r_1 2^{-27}$: $a_h$ parts are further
+//!    rectangles under $D(h+1)$, and $b_h$ parts are triangles $2(1-s)$ whose slope is at most the minimum of $|D'|$.
+//! 3. The rest is the *remainder* $r_h(s) = D(h+s) - c_h 2^{-14} - \rho a_h - 2\rho b_h(1-s) \ge 0$,
 //!    drawn by rejection under an envelope of integers.
 //!
-//! The pieces add up to the density itself, whatever the counts are, as long as none sticks out: rounding here can
-//! only make the sampler slower. The test `certificate_of_the_tables` proves that none does, in 400-bit arithmetic.
+//! The pieces add up to the density for any counts, as long as none exceeds it: rounding here can only make the sampler
+//! slower. The test `certificate_of_the_tables` proves that none does, in 400-bit arithmetic.
 //!
 //! # Citation
-//! The cutting of a density into rectangles, wedges and tails is Marsaglia's; see Marsaglia and Tsang, "The ziggurat
+//! The partition of a density into rectangles, wedges and tails is due to Marsaglia; see Marsaglia and Tsang, "The ziggurat
 //! method for generating random variables", J. Stat. Softw. 5(8), 2000.
 
 use crate::fixed::{FULL_DEGREE, exp_neg, mul_high};
@@ -34,7 +34,7 @@ pub(crate) const REMAINDER: u16 = u16::MAX;
 pub(crate) const TRIANGLE: u16 = 1 << 15;
 /// $D(0) = 1/(32\sqrt{2\pi})$ in units of $2^{-128}$, rounded down.
 const DENSITY_AT_ZERO: u128 = 0x0331_08a6_7a86_ca11_a1f9_678a_0175_71c5;
-/// The densities below are wrong by less than this many units of $2^{-128}$: see [`densities`].
+/// Error bound of the densities below in units of $2^{-128}$: see [`densities`].
 const GUARD: u128 = 1 << 10;
 
 #[repr(C, align(64))]
@@ -67,9 +67,9 @@ fn densities() -> [u128; CELLS + 1] {
 impl Tables {
     pub fn build() -> Self {
         let density = densities();
-        let least = |h: usize| density[h].saturating_sub(GUARD);
+        let lower_bound = |h: usize| density[h].saturating_sub(GUARD);
         let slope = |d: u128, h: usize| (d * h as u128) >> 12;
-        let count = |h: usize| (least(h + 1) >> (128 - SLOT_BITS)) as u32;
+        let count = |h: usize| (lower_bound(h + 1) >> (128 - SLOT_BITS)) as u32;
         let (mut slots, mut taken) = ([RARE; 1 << SLOT_BITS], 0);
         for h in 0..CELLS {
             slots[taken..][..count(h) as usize].fill(h as u8);
@@ -81,8 +81,9 @@ impl Tables {
         let (mut parts, mut taken, mut total) = ([REMAINDER; 1 << PART_BITS], 0, 0);
         let mut cumulated = [0; CELLS];
         let cells = std::array::from_fn(|h| {
-            let flat = parts_under(least(h + 1).saturating_sub(u128::from(count(h)) << (128 - SLOT_BITS)));
-            let slope_below = slope(least(h), h).min(slope(least(h + 1), h + 1));
+            let flat =
+                parts_under(lower_bound(h + 1).saturating_sub(u128::from(count(h)) << (128 - SLOT_BITS)));
+            let slope_below = slope(lower_bound(h), h).min(slope(lower_bound(h + 1), h + 1));
             let triangles = parts_under(slope_below / 2);
             for (number, entry) in [(flat, h as u16), (triangles, h as u16 | TRIANGLE)] {
                 parts[taken..][..number as usize].fill(entry);
@@ -90,7 +91,7 @@ impl Tables {
             }
             let taper = 2 * triangles * left as u32;
             let covered = (count(h) << PART_BITS) + flat * left as u32 + taper;
-            // r_h(s) is at most D(h+1) plus the greatest slope, less what is covered at s = 0.
+            // r_h(s) is at most D(h+1) plus the greatest slope, minus the covered density at s = 0.
             let slope_above = slope(density[h] + GUARD, h).max(slope(density[h + 1] + GUARD, h + 1)) + 1;
             let top = density[h + 1] + GUARD + slope_above - (u128::from(covered) << UNIT);
             let envelope = (top >> 56) as u64 + 1;

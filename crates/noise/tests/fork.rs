@@ -13,7 +13,7 @@ fn forked_process_is_refused() {
     let mut source = NoiseSource::from_os().unwrap();
     source.coins().unwrap().bernoulli_dyadic(1); // leave words in the buffers
     source.gaussian(Resolution::Bits23).unwrap().fill(&mut [0; 10]);
-    // SAFETY: the child only reads memory, asks for its process id and leaves by `_exit`.
+    // SAFETY: the child only reads memory and its process id, and ends with `_exit`.
     let child = unsafe { libc::fork() };
     assert!(child >= 0, "fork failed");
     if child == 0 {
@@ -27,5 +27,5 @@ fn forked_process_is_refused() {
     // SAFETY: `status` outlives the call.
     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
     assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0, "the child drew noise");
-    assert!(source.coins().is_ok(), "the parent goes on");
+    assert!(source.coins().is_ok(), "the parent continues");
 }

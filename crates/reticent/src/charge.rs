@@ -140,7 +140,7 @@ impl Charge {
         let mut shared = self.shared();
         let back = match &mut shared.account {
             Account::None(_) => Ok(true),
-            Account::DataSet(run) => run.give_back(),
+            Account::DataSet(run) => run.refund(),
         };
         let any = shared.started || shared.replay.as_ref().is_some_and(|replay| replay.peek().is_some());
         let (fate, fault) = match back {

@@ -231,8 +231,8 @@ impl From<LedgerError> for Error {
             | LedgerError::UnknownDataSet { .. }
             | LedgerError::AdjacencyMismatch { .. }
             | LedgerError::UnknownReservation { .. }
-            | LedgerError::OtherRun { .. }
-            | LedgerError::Overtaken { .. }
+            | LedgerError::DifferentRun { .. }
+            | LedgerError::StaleJournal { .. }
             | LedgerError::WrongState { .. }
             | LedgerError::AboveReservation { .. } => ErrorKind::Budget,
             _ => ErrorKind::Io,

@@ -1,8 +1,8 @@
-//! Composition of distributions of privacy loss: many steps with few transforms.
+//! Composition of privacy loss distributions by few Fourier transforms.
 //!
 //! A $T$-fold composition is built by powers. At each level the distribution is raised to the largest power of two
-//! whose result still fits a window of about twice its points, by one Fourier transform; then tails are trimmed, and the
-//! step is doubled as long as that costs little. The error of a step $h$ is like noise of variance $h^2/6$ in the loss of
+//! whose result fits a window of about twice its points, by one Fourier transform; then tails are trimmed, and the
+//! step is doubled while the error stays within the allowance. The error of a step $h$ is like noise of variance $h^2/6$ in the loss of
 //! each of the copies still to be composed, which moves $\varepsilon$ by about $(\theta+1)/2$ times that; a fixed
 //! allowance for it at each level makes early levels, narrow and often repeated, fine and late ones, wide and few, coarse. So the
 //! work grows with $\log T$.
@@ -15,24 +15,24 @@ use realfft::num_complex::Complex;
 use super::grid::Grid;
 
 thread_local! {
-    /// Plans are made once for each size and thread.
+    /// Transform plans, cached by size and thread.
     static PLANNER: RefCell<RealFftPlanner<f64>> = RefCell::new(RealFftPlanner::new());
 }
 
-/// Composes grids.
+/// Composes privacy loss distributions.
 pub(super) struct Composer {
-    /// How fine the grids are.
+    /// The resolution of the grids.
     pub precision: Precision,
-    /// The probability that may be trimmed from the top over the whole composition.
+    /// The probability that may be trimmed from the top over the composition.
     pub tail: f64,
 }
 
-/// How fine a grid is.
+/// The resolution of a grid.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Precision {
-    /// How much of $\varepsilon$ its step may cost at each level.
+    /// The error in $\varepsilon$ that its step may cause at each level.
     pub allowance: f64,
-    /// How many points it may have, whatever that costs.
+    /// The maximum number of points, which takes precedence over the allowance.
     pub points: usize,
 }
 
@@ -43,24 +43,24 @@ impl Precision {
         allowed.max(range / self.points as f64)
     }
 
-    /// What that step costs: the allowance, or more where the points run out.
+    /// The error in $\varepsilon$ of that step: the allowance, or more where the points do not suffice.
     pub(super) fn cost(self, range: f64, tilt: f64, copies: f64) -> f64 {
         self.step(range, tilt, copies).powi(2) * (tilt + 1.0) * copies / 12.0
     }
 }
 
-/// A distribution with fewer points than this is not coarsened: it would save no time.
+/// A distribution with fewer points than this is not coarsened: that would save no time.
 const FEW_POINTS: usize = 1 << 10;
 
-/// Tilted weight that may be lost to trimming and wrap-around over the whole composition: far below what the answer
-/// can show, since the tilted weights around it are of order $10^{-2}$.
+/// Tilted weight that may be lost to trimming and wrap-around over the composition: far below the precision of the
+/// result, since the tilted weights around it are of order $10^{-2}$.
 const LOST_WEIGHT: f64 = 1e-7;
 
 /// Levels are at most the bits of the repetition count, each trimmed twice.
 const TRIMS: f64 = 128.0;
 
 impl Composer {
-    /// The composition of all `parts`, each repeated as often as it says; `None` when there are none.
+    /// The composition of all `parts` with their multiplicities; `None` when there are none.
     pub(super) fn compose(&self, parts: Vec<(Grid, u64)>) -> Option<Grid> {
         let powers =
             parts.into_iter().filter(|&(_, times)| times > 0).map(|(grid, times)| self.power(grid, times));
@@ -79,7 +79,7 @@ impl Composer {
         while left > 1 {
             let fold = self.fold(&grid, left);
             if fold == 1 {
-                // Even two do not fit: the grid is too fine.
+                // Not even two copies fit: the grid is too fine.
                 grid.coarsen();
                 continue;
             }
@@ -100,10 +100,10 @@ impl Composer {
     fn fold(&self, grid: &Grid, left: u64) -> u64 {
         let window = 2 * grid.weights.len().max(FEW_POINTS);
         let lost = self.lost_weight(left);
-        // The guess a Gaussian would give, halved until it fits.
-        let reach = (-2.0 * lost.ln()).sqrt();
+        // The number for a Gaussian, halved until it fits.
+        let half_width = (-2.0 * lost.ln()).sqrt();
         let deviation = moments(grid).1.sqrt().max(1e-6);
-        let guess = (window as f64 / (2.0 * reach * deviation)).powi(2);
+        let guess = (window as f64 / (2.0 * half_width * deviation)).powi(2);
         let mut n = if guess >= left as f64 { left } else { 1 << (guess.max(2.0) as u64).ilog2() };
         while n > 1 && span(&[(grid, n)], lost).1 > window {
             n = if n.is_power_of_two() { n / 2 } else { 1 << n.ilog2() };
@@ -119,9 +119,9 @@ impl Composer {
         while b.scale > a.scale {
             b.coarsen();
         }
-        let mut whole = self.product(&[(&a, 1), (&b, 1)], 1);
-        self.shrink(&mut whole, 1);
-        whole
+        let mut product = self.product(&[(&a, 1), (&b, 1)], 1);
+        self.shrink(&mut product, 1);
+        product
     }
 
     /// Trims the tails and coarsens as far as is allowed; `copies` of the result will be composed.
@@ -138,7 +138,7 @@ impl Composer {
         LOST_WEIGHT / TRIMS / copies as f64
     }
 
-    /// The composition of `parts`, all with the same step, by one transform each, in a window that holds all but a
+    /// The composition of `parts`, all with the same step, by one transform each, in a window with all but a
     /// negligible weight. `copies` of the result will be composed.
     fn product(&self, parts: &[(&Grid, u64)], copies: u64) -> Grid {
         let lost = self.lost_weight(copies);
@@ -149,10 +149,10 @@ impl Composer {
         let mut buffer = vec![0.0; size];
         let mut scratch = vec![Complex::default(); forward.get_scratch_len().max(backward.get_scratch_len())];
         let mut spectrum = forward.make_output_vec();
-        let mut whole = vec![Complex::new(1.0, 0.0); spectrum.len()];
+        let mut product = vec![Complex::new(1.0, 0.0); spectrum.len()];
         let precision = 2.0 * f64::EPSILON * (size as f64).log2();
-        // Each part is turned so that its largest weight comes first.
-        let (mut turned, mut error) = (0, precision);
+        // Each part is rotated so that its largest weight comes first.
+        let (mut rotation, mut error) = (0, precision);
         for &(grid, times) in parts {
             let mode = position_of_largest(&grid.weights);
             buffer.fill(0.0);
@@ -162,37 +162,37 @@ impl Composer {
                 buffer[place..].iter_mut().zip(weights).for_each(|(cell, weight)| *cell += weight);
                 place = 0;
             }
-            turned += times as i64 * mode as i64;
-            let most = grid.weights[mode];
-            let dominant = most > 0.5;
+            rotation += times as i64 * mode as i64;
+            let largest_weight = grid.weights[mode];
+            let dominant = largest_weight > 0.5;
             if dominant {
-                buffer[0] -= most;
+                buffer[0] -= largest_weight;
             }
-            let rest = if dominant { (buffer.iter().sum::<f64>() / most).abs() } else { 1.0 };
+            let rest = if dominant { (buffer.iter().sum::<f64>() / largest_weight).abs() } else { 1.0 };
             let scratch = &mut scratch[..forward.get_scratch_len()];
             forward.process_with_scratch(&mut buffer, &mut spectrum, scratch).expect("sizes fit");
-            for (total, &value) in whole.iter_mut().zip(&spectrum) {
-                // Next to a dominant weight all else is small, and so are the errors in it.
+            for (total, &value) in product.iter_mut().zip(&spectrum) {
+                // Relative to a dominant weight all others are small, and so are their errors.
                 *total *= if dominant {
-                    power_of_sum(value / most, rest.ln_1p(), times)
+                    power_of_sum(value / largest_weight, rest.ln_1p(), times)
                 } else {
                     integer_power(value, times)
                 };
             }
-            // The transform of weights that add up to one is right to `precision` at each frequency, and its n-th power
+            // The transform of weights that add up to one is accurate to `precision` at each frequency, and its n-th power
             // to n times that, times the power.
             error += times as f64 * (precision * rest + f64::EPSILON / times as f64);
         }
-        // The rest is Parseval.
-        let norm = (2.0 * whole.iter().map(|z| z.norm_sqr()).sum::<f64>() / size as f64).sqrt();
+        // Parseval's identity turns this into a bound on the weights.
+        let norm = (2.0 * product.iter().map(|z| z.norm_sqr()).sum::<f64>() / size as f64).sqrt();
         let rounding = error * norm;
         // The imaginary parts that must vanish are rounding errors.
-        whole[0].im = 0.0;
-        whole.last_mut().expect("a spectrum is not empty").im = 0.0;
+        product[0].im = 0.0;
+        product.last_mut().expect("a spectrum is not empty").im = 0.0;
         let scratch = &mut scratch[..backward.get_scratch_len()];
-        backward.process_with_scratch(&mut whole, &mut buffer, scratch).expect("sizes fit");
+        backward.process_with_scratch(&mut product, &mut buffer, scratch).expect("sizes fit");
         // The weight at summed position `start + k` stands at that position modulo the size.
-        buffer.rotate_left((start - turned).rem_euclid(size as i64) as usize);
+        buffer.rotate_left((start - rotation).rem_euclid(size as i64) as usize);
         buffer.truncate(length);
         buffer.iter_mut().for_each(|weight| *weight /= size as f64);
         let sum = |f: &dyn Fn(&Grid) -> f64| parts.iter().map(|&(grid, n)| n as f64 * f(grid)).sum::<f64>();
@@ -286,7 +286,7 @@ fn span(parts: &[(&Grid, u64)], lost: f64) -> Span {
         longest = longest.max(grid.weights.len() as f64);
     }
     let log_lost = lost.ln();
-    let reach = |sign: f64| {
+    let half_width = |sign: f64| {
         // P(S - mean > r) <= exp(sum n ln E e^{s(X - m)} - s r): the best r over some s around the Gaussian one.
         let gaussian = (2.0 * -log_lost / variance.max(1e-12)).sqrt();
         let bound = |s: f64| {
@@ -294,13 +294,13 @@ fn span(parts: &[(&Grid, u64)], lost: f64) -> Span {
             (log_moment - sign * s * mean - log_lost) / s
         };
         let trials = [1.0, 0.5, 0.2].map(|share| share * gaussian);
-        // A thin tail of far outliers wants an s that does not blow it up.
+        // A thin tail of far outliers needs an s that does not amplify it.
         let far = [30.0, 15.0, 5.0].map(|exponent| exponent / longest);
         let trials = trials.into_iter().chain(far.into_iter().filter(|&s| s < 0.1 * gaussian));
         trials.map(bound).filter(|r| r.is_finite()).fold(largest, f64::min)
     };
-    let low = (mean - reach(-1.0)).max(0.0).floor();
-    let high = (mean + reach(1.0)).min(largest).ceil();
+    let low = (mean - half_width(-1.0)).max(0.0).floor();
+    let high = (mean + half_width(1.0)).min(largest).ceil();
     (low as i64, (high - low).max(0.0) as usize + 1)
 }
 
@@ -308,7 +308,7 @@ fn span(parts: &[(&Grid, u64)], lost: f64) -> Span {
 fn log_moment(grid: &Grid, s: f64) -> f64 {
     const LANES: usize = 8;
     let weights = &grid.weights;
-    // From the end at which the factor is largest, so that nothing overflows; in lanes, so that nothing waits.
+    // From the end at which the factor is largest, so that nothing overflows; in lanes, for instruction-level parallelism.
     let ratio = (-s.abs()).exp();
     let stride = ratio.powi(LANES as i32);
     let mut factors: [f64; LANES] = std::array::from_fn(|lane| ratio.powi(lane as i32));

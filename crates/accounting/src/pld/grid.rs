@@ -1,23 +1,23 @@
 //! A distribution of privacy loss on a grid, exponentially tilted.
 //!
-//! What is stored for a loss $\ell$ is $w = p\,e^{\theta\ell - s}$, where $p$ is its probability and $s$ makes the
-//! weights add up to one. The tilt $\theta$ moves the bulk of the *composed* distribution to the $\varepsilon$ we will
-//! ask about, so that rounding errors of the Fourier transform, which are relative to the largest weight, are relative
-//! to the answer too, and a $\delta$ of $10^{-30}$ is as well resolved as one of $10^{-3}$.
+//! The weight stored for a loss $\ell$ is $w = p\,e^{\theta\ell - s}$, where $p$ is its probability and $s$ makes the
+//! weights add up to one. The tilt $\theta$ moves the bulk of the *composed* distribution to the $\varepsilon$ of
+//! interest, so that rounding errors of the Fourier transform, which are relative to the largest weight, are relative
+//! to the result too, and a $\delta$ of $10^{-30}$ is as well resolved as one of $10^{-3}$.
 //!
 //! Two kinds of distribution are kept apart by [`Side`]: the *upper* one dominates the true distribution, the *lower*
 //! one is dominated by it. Every operation here keeps that order:
 //!
-//! - **Splitting** an atom between its neighbours so that $P$- and $Q$-mass are kept goes up (the true distribution is
+//! - **Splitting** an atom between its neighbours so that $P$- and $Q$-mass are kept gives an upper bound (the true distribution is
 //!   recovered by merging the two, which is post-processing). This is "connecting the dots" of the privacy profile.
-//! - **Merging** atoms into one at the ratio of their masses is post-processing, so it goes down.
-//! - Moving mass to a larger loss (or to infinity) goes up, to a smaller one (or dropping it) goes down.
+//! - **Merging** atoms into one at the ratio of their masses is post-processing, so it gives a lower bound.
+//! - Moving mass to a larger loss (or to infinity) gives an upper bound, to a smaller one (or dropping it) a lower bound.
 //!
 //! # Citation
 //! V. Doroshenko, B. Ghazi, P. Kamath, R. Kumar, P. Manurangsi. *Connect the Dots: Tighter Discrete Approximations of
 //! Privacy Loss Distributions.* PoPETs 2022 (splitting).
 
-/// Whether a distribution errs towards more or towards less privacy loss.
+/// Whether a distribution is an upper or a lower bound on the privacy loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     Upper,
@@ -48,9 +48,9 @@ pub(super) struct Grid {
     pub log_mass: f64,
     /// Probability of infinite loss (upper side only).
     pub infinite: f64,
-    /// How far the stored weights may be from what they stand for: the sum of the errors,
+    /// Bound on the errors of the stored weights: the sum of their absolute values.
     pub slack: f64,
-    /// and, for rounding errors of transforms, the root of the sum of their squares.
+    /// Bound on the rounding errors of transforms: the root of the sum of their squares.
     pub rounding: f64,
 }
 
@@ -64,7 +64,7 @@ impl Grid {
         infinite: f64,
         tilt: f64,
     ) -> Self {
-        // Each probability is right to a few units in the last place.
+        // Each probability is accurate to a few units in the last place.
         let (log_mass, slack, rounding) = (0.0, 4e-15, 0.0);
         let mut grid =
             Self { side, tilt, scale, first, weights: masses, log_mass, infinite, slack, rounding };
@@ -98,7 +98,7 @@ impl Grid {
         (second - first * first).max(0.0)
     }
 
-    /// $\ln$ of the probability that one unit of tilted weight at `loss` stands for.
+    /// $\ln$ of the probability per unit of tilted weight at `loss`.
     fn log_untilt(&self, loss: f64) -> f64 {
         self.log_mass - self.tilt * loss
     }
@@ -173,7 +173,7 @@ impl Grid {
                 };
             }
         }
-        // The square root of the largest column and row sums of what was just done.
+        // The operator norm of the map above, by the square root of its largest column and row sums.
         self.rounding *= (2.0 * (1.0 + self.tilt * self.step())).sqrt();
         self.scale -= 1;
         self.normalise();
@@ -214,7 +214,7 @@ impl Grid {
             bottom = self.loss(k);
             d *= shrink;
             if a - d + self.tail_terms(bottom) > delta || bottom <= 0.0 {
-                // It is in this cell.
+                // The root is in this cell.
                 start = bottom.max(0.0);
                 break;
             }
@@ -222,7 +222,7 @@ impl Grid {
             a += p;
             d += p;
         }
-        // The tail terms fall with eps, so their value at the start of the cell errs to the safe side on the upper
+        // The tail terms fall with eps, so their value at the start of the cell is conservative on the upper
         // grid, and, being subtracted, on the lower one too. Below the lowest loss the cell starts at 0.
         let excess = a + self.tail_terms(start) - delta;
         if excess <= 0.0 {
@@ -243,7 +243,7 @@ impl Grid {
         (terms.sum::<f64>() + self.tail_terms(epsilon)).clamp(0.0, 1.0)
     }
 
-    /// Infinite loss, and what the errors can add to (upper) or take from (lower) $\delta(\varepsilon)$. A unit of tilted
+    /// Infinite loss, plus (upper) or minus (lower) the bound on the error of $\delta(\varepsilon)$. A unit of tilted
     /// weight at $\varepsilon + t$ contributes $e^{s-\theta\varepsilon}g(t)$, $g(t)=e^{-\theta t}(1-e^{-t})$, which is
     /// largest at $e^{-t} = \theta/(1+\theta)$; by Cauchy and Schwarz rounding errors contribute at most their norm times
     /// that of $g$ on the grid, $\sum g^2 \le \max g^2 + \frac1h\int g^2$.
@@ -252,16 +252,16 @@ impl Grid {
         let peak = (-theta * (1.0 / theta).ln_1p() - theta.ln_1p()).exp();
         let integral = 1.0 / (2.0 * theta * (2.0 * theta + 1.0) * (theta + 1.0));
         let norm = (peak * peak + integral / self.step()).sqrt();
-        let doubt = (self.slack * peak + self.rounding * norm) * self.log_untilt(epsilon).exp();
+        let error = (self.slack * peak + self.rounding * norm) * self.log_untilt(epsilon).exp();
         match self.side {
-            Side::Upper => self.infinite + doubt,
-            Side::Lower => -doubt,
+            Side::Upper => self.infinite + error,
+            Side::Lower => -error,
         }
     }
 }
 
-/// In which order atoms are merged. Those that are left over at the end are moved down, so the sweep should end where
-/// there is little mass.
+/// The order in which atoms are merged. Leftover atoms at the end are moved down, so the sweep should end where there is
+/// little mass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sweep {
     /// Atoms come from the smallest loss up.
@@ -270,11 +270,11 @@ pub(super) enum Sweep {
     Down,
 }
 
-/// Merges atoms onto the grid of step `h`: grid point $i$ takes all atoms behind it that are still there and just enough
+/// Merges atoms onto the grid of step `h`: grid point $i$ takes all remaining atoms behind it and just enough
 /// of those ahead of it that the ratio of the merged $P$- and $Q$-mass is $e^{ih}$. Masses are tilted by `tilt`.
 /// Returns the first index and the masses.
 pub(super) fn merge(atoms: impl Iterator<Item = Atom>, sweep: Sweep, h: f64, tilt: f64) -> (i64, Vec<f64>) {
-    // Half steps, as coarsening has them, are looked up.
+    // Half steps, the distances in coarsening, are tabulated.
     let factors = |distance: f64| ((-tilt * distance).exp(), -(-distance).exp_m1());
     let near: [(f64, f64); 9] = std::array::from_fn(|k| factors(0.5 * h * (k as f64 - 4.0)));
     let factors = |distance: f64| {
@@ -311,17 +311,17 @@ pub(super) fn merge(atoms: impl Iterator<Item = Atom>, sweep: Sweep, h: f64, til
         let mut lowest = floor(&atom);
         let balanced = loop {
             let distance = gap(&atom);
-            let (untilt, pull) = factors(distance);
+            let (untilt, lift) = factors(distance);
             let untilted = atom.mass * untilt;
-            if is_ahead(&atom) && (excess + untilted * pull) * ahead as f64 > 0.0 {
-                let share = -excess / (untilted * pull);
+            if is_ahead(&atom) && (excess + untilted * lift) * ahead as f64 > 0.0 {
+                let share = -excess / (untilted * lift);
                 mass += share * untilted;
                 atom.mass *= 1.0 - share;
                 next = Some(atom);
                 break true;
             }
             mass += untilted;
-            excess += untilted * pull;
+            excess += untilted * lift;
             lowest = lowest.min(floor(&atom));
             next = atoms.next();
             match next {
@@ -333,8 +333,8 @@ pub(super) fn merge(atoms: impl Iterator<Item = Atom>, sweep: Sweep, h: f64, til
         if balanced {
             masses.push(mass);
         } else {
-            // Only below the grid point: move it all to the lowest grid point there is mass above. Its tilted weight
-            // was reckoned at `index`.
+            // All mass is below the grid point: move it to the lowest grid point with mass above. Its tilted weight
+            // was computed at `index`.
             leftover = Some((lowest, mass * (-tilt * (index - lowest) as f64 * h).exp()));
             masses.push(0.0);
         }

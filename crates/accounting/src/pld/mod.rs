@@ -1,8 +1,8 @@
-//! Privacy loss distributions: the tightest accounting there is where a dominating pair is known.
+//! Privacy loss distributions: the tightest accounting where a dominating pair is known.
 //!
-//! The answer is a [`Bracket`]: both ends come from the same computation, one on distributions that dominate the true
-//! one, one on distributions it dominates, so the truth lies between them whatever the grid. The grid is refined until
-//! the bracket is as narrow as asked.
+//! The result is a [`Bracket`]: both bounds come from the same computation, one on distributions that dominate the true
+//! one, one on distributions it dominates, so the true value lies between them on any grid. The grid is refined until
+//! the bracket is within the tolerance.
 //!
 //! # Citation
 //! D. Sommer, S. Meiser, E. Mohammadi. *Privacy Loss Classes.* PoPETs 2019. A. Koskela, J. Jaelkoe, A. Honkela.
@@ -24,7 +24,7 @@ use grid::Side;
 use pair::{Base, Pair};
 use step::{Direction, Step};
 
-/// Two ends between which the true value lies. Report the upper one.
+/// A lower and an upper bound on the true value. The upper one is the guarantee to report.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Bracket {
@@ -45,30 +45,30 @@ impl Bracket {
         if self.upper == self.lower { 0.0 } else { self.upper - self.lower }
     }
 
-    /// What both brackets agree on.
+    /// The intersection of both intervals.
     fn intersect(self, other: Self) -> Self {
         Self { lower: self.lower.max(other.lower), upper: self.upper.min(other.upper) }
     }
 }
 
-/// What the step of the grid may cost at each level of the composition, as a share of epsilon, at first. All searches
-/// start here, so that a narrower bracket is always inside a wider one.
-const FIRST_SHARE: f64 = 2e-4;
+/// The initial bound on the discretisation error at each level of the composition, as a share of epsilon. All searches
+/// start here, so that brackets are nested.
+const INITIAL_SHARE: f64 = 2e-4;
 
-/// The smallest such share: beyond it rounding errors take over.
-const LAST_ALLOWANCE: f64 = 1e-10;
+/// The smallest such share: below it rounding errors dominate.
+const MIN_SHARE: f64 = 1e-10;
 
-/// The most points of a grid, at first; twice as many with each refinement.
-const FIRST_POINTS: usize = 1 << 12;
+/// The initial maximum of points of a grid; doubled with each refinement.
+const INITIAL_POINTS: usize = 1 << 12;
 
-/// How many times more exact each refinement is.
+/// The factor by which each refinement reduces the share.
 const REFINEMENT: f64 = 8.0;
 
-/// What may be lost to the tails, as a share of delta, for each unit of the allowance: delta counts for little in
-/// epsilon.
+/// The probability that truncation of the tails may lose, as a share of delta, for each unit of the discretisation share: epsilon
+/// depends on delta only through its logarithm.
 const TAIL_SHARE: f64 = 20.0;
 
-/// An accountant by privacy loss distributions.
+/// Accountant based on privacy loss distributions.
 ///
 /// ```
 /// use reticent_accounting::{Adjacency, Event, Sampling, pld::PldAccountant};
@@ -88,7 +88,7 @@ impl Default for PldAccountant {
     }
 }
 
-/// What to find out.
+/// The quantity to compute.
 #[derive(Clone, Copy)]
 enum Query {
     /// Epsilon at this delta.
@@ -107,26 +107,26 @@ impl PldAccountant {
     /// The smallest $\varepsilon$ at `delta`.
     pub fn epsilon(&self, event: &Event, adjacency: Adjacency, delta: f64) -> Result<Bracket, Error> {
         check_delta(delta)?;
-        self.answer(event, adjacency, Query::Epsilon(delta))
+        self.bracket_of(event, adjacency, Query::Epsilon(delta))
     }
 
     /// The smallest $\delta$ at `epsilon`.
     pub fn delta(&self, event: &Event, adjacency: Adjacency, epsilon: f64) -> Result<Bracket, Error> {
         check(epsilon >= 0.0 && epsilon.is_finite(), "epsilon", "finite and not negative", epsilon)?;
-        self.answer(event, adjacency, Query::Delta(epsilon))
+        self.bracket_of(event, adjacency, Query::Delta(epsilon))
     }
 
-    fn answer(&self, event: &Event, adjacency: Adjacency, query: Query) -> Result<Bracket, Error> {
+    fn bracket_of(&self, event: &Event, adjacency: Adjacency, query: Query) -> Result<Bracket, Error> {
         let parts = pairs(&event.releases()?, adjacency)?;
         if let Some(exact) = closed_form(&parts, query)? {
             return Ok(exact);
         }
-        let mut share = FIRST_SHARE;
-        let mut points = FIRST_POINTS;
+        let mut share = INITIAL_SHARE;
+        let mut points = INITIAL_POINTS;
         let mut bracket = on_grid(&parts, query, share, points);
-        // Two refinements that change little mean that something else, such as rounding, is in the way.
+        // Two refinements with little effect: rounding or truncation dominates, further ones are futile.
         let mut stalled = 0;
-        while bracket.width() > self.tolerance * bracket.upper && share > LAST_ALLOWANCE && stalled < 2 {
+        while bracket.width() > self.tolerance * bracket.upper && share > MIN_SHARE && stalled < 2 {
             share /= REFINEMENT;
             points *= 2;
             let finer = bracket.intersect(on_grid(&parts, query, share, points));
@@ -151,11 +151,11 @@ fn pairs(releases: &[(Release, u64)], adjacency: Adjacency) -> Result<Vec<(Pair,
         };
         let rate = sampling.rate();
         let pair = match (sampling, base) {
-            (_, Base::Gaussian { sigma }) if sampling.is_whole() => {
+            (_, Base::Gaussian { sigma }) if sampling.uses_all_records() => {
                 precision += times as f64 / (sigma * sigma);
                 continue;
             }
-            _ if sampling.is_whole() => Pair::Poisson { base, rate: 1.0 },
+            _ if sampling.uses_all_records() => Pair::Poisson { base, rate: 1.0 },
             (Sampling::Fixed { .. }, _) => Pair::Fixed { base, rate },
             (_, Base::Gaussian { sigma }) if adjacency == Adjacency::ReplaceOne => {
                 Pair::Substitution { sigma, rate }
@@ -179,7 +179,7 @@ fn pairs(releases: &[(Release, u64)], adjacency: Adjacency) -> Result<Vec<(Pair,
     Ok(parts)
 }
 
-/// No release costs nothing; a single one has a closed form.
+/// The cost without a grid: zero without releases, a closed form for a single one.
 fn closed_form(parts: &[(Pair, u64)], query: Query) -> Result<Option<Bracket>, Error> {
     let value = match (parts, query) {
         ([], _) => 0.0,
@@ -205,12 +205,12 @@ fn closed_form(parts: &[(Pair, u64)], query: Query) -> Result<Option<Bracket>, E
     Ok(Some(Bracket::exact(value)))
 }
 
-/// The bracket from grids of at most `points` points whose step may cost `share` of epsilon at each level.
+/// The bracket from grids of at most `points` points with a discretisation error of at most `share` of epsilon at each level.
 fn on_grid(parts: &[(Pair, u64)], query: Query, share: f64, points: usize) -> Bracket {
     let symmetric = parts.iter().all(|(pair, _)| pair.is_symmetric());
     let directions: &[Direction] =
         if symmetric { &[Direction::Remove] } else { &[Direction::Remove, Direction::Add] };
-    // The guarantee must hold in both directions; that it cannot be better needs only the worse one.
+    // The guarantee must hold in both directions; a lower bound from the worse one suffices.
     let runs: Vec<Run> =
         directions.iter().map(|&direction| Run::new(parts, query, share, points, direction)).collect();
     let uppers: Vec<f64> = runs.iter().map(|run| run.bound(Side::Upper)).collect();
@@ -219,7 +219,7 @@ fn on_grid(parts: &[(Pair, u64)], query: Query, share: f64, points: usize) -> Br
     Bracket { lower: lower.min(uppers[worst]), upper: uppers[worst] }
 }
 
-/// All releases, read in one direction, ready to be composed.
+/// All releases in one direction, ready to be composed.
 struct Run<'a> {
     parts: &'a [(Pair, u64)],
     query: Query,
@@ -244,7 +244,7 @@ impl<'a> Run<'a> {
         Self { parts, query, steps, tail, tilt, precision }
     }
 
-    /// The answer to the query, from one side.
+    /// The bound of one side on the queried quantity.
     fn bound(&self, side: Side) -> f64 {
         let (mut grids, mut shift, mut log_mass, mut left_out) = (Vec::new(), 0.0, 0.0, 0.0);
         for (step, &(_, times)) in self.steps.iter().zip(self.parts) {
@@ -255,18 +255,18 @@ impl<'a> Run<'a> {
             left_out += parts.left_out;
         }
         let composer = Composer { precision: self.precision, tail: self.tail };
-        let mut whole = composer.compose(grids).expect("there is at least one release");
-        whole.log_mass += log_mass;
-        whole.slack += left_out;
+        let mut composed = composer.compose(grids).expect("there is at least one release");
+        composed.log_mass += log_mass;
+        composed.slack += left_out;
         match self.query {
-            Query::Epsilon(delta) => (whole.epsilon(delta) - shift).max(0.0),
-            Query::Delta(epsilon) => whole.delta(epsilon + shift),
+            Query::Epsilon(delta) => (composed.epsilon(delta) - shift).max(0.0),
+            Query::Delta(epsilon) => composed.delta(epsilon + shift),
         }
     }
 }
 
-/// The tilt that centres the composition on the answer, the minimiser of Chernoff's bound on it, and about the epsilon it
-/// is centred on.
+/// The tilt that centres the composition on the result (the minimiser of Chernoff's bound), and the approximate epsilon that
+/// it is centred on.
 fn best_tilt(steps: &[Step], parts: &[(Pair, u64)], query: Query) -> (f64, f64) {
     let atoms: Vec<(Vec<(f64, f64)>, f64)> =
         steps.iter().zip(parts).map(|(step, &(_, times))| (step.summary(), times as f64)).collect();
@@ -279,7 +279,7 @@ fn best_tilt(steps: &[Step], parts: &[(Pair, u64)], query: Query) -> (f64, f64) 
     };
     let objective = |x: f64| {
         let theta = x.exp();
-        // The largest that e^{-theta t} (1 - e^{-t}) gets: delta counts losses above epsilon by less than their mass.
+        // The maximum of e^{-theta t} (1 - e^{-t}): delta counts losses above epsilon by less than their mass.
         let log_peak = -theta * (1.0 / theta).ln_1p() - theta.ln_1p();
         let value = match query {
             Query::Epsilon(delta) => (log_moment(theta) + log_peak - delta.ln()) / theta,

@@ -1,8 +1,8 @@
 //! One release as a dominating pair of distributions $(P, Q)$, cut into bins of privacy loss.
 //!
 //! The loss is $\ell = \ln(dP/dQ)$ and everything is accounted under $P$. A bin $(\ell_a, \ell_b]$ is known by its
-//! $Q$-mass and by how far its $P$-mass lies above $e^{\ell_a}Q$ and below $e^{\ell_b}Q$. Those two differences are what
-//! discretisation needs, and each mechanism computes them without cancellation, however narrow the bin.
+//! $Q$-mass and by how far its $P$-mass lies above $e^{\ell_a}Q$ and below $e^{\ell_b}Q$. Discretisation needs those two
+//! differences, and each mechanism computes them without cancellation for bins of any width.
 
 use crate::gaussian;
 use crate::normal::{LN_SQRT_2PI, cdf, density, interval};
@@ -155,8 +155,8 @@ impl Bin {
 
 fn gaussian_bin(sigma: f64, ea: f64, eb: f64) -> Bin {
     // Under Q, z is standard normal and E = exp((z - 1/(2 sigma)) / sigma).
-    let place = |e: f64| if e > 0.0 { sigma * e.ln() + 0.5 / sigma } else { f64::NEG_INFINITY };
-    let (za, zb) = (place(ea), place(eb));
+    let standardise = |e: f64| if e > 0.0 { sigma * e.ln() + 0.5 / sigma } else { f64::NEG_INFINITY };
+    let (za, zb) = (standardise(ea), standardise(eb));
     if zb <= -39.0 || za >= 39.0 {
         return Bin::default();
     }
@@ -195,7 +195,7 @@ fn laplace_bin(scale: f64, ea: f64, eb: f64) -> Bin {
     bin
 }
 
-/// Which of the pairs a sampled release gives rise to.
+/// The dominating pair of a sampled release.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Pair {
     /// A record is there or not, and is included with probability `rate`: $P = (1-q)B_0 + qB_1$, $Q = B_0$
@@ -214,13 +214,13 @@ pub(super) enum Pair {
     /// $\lVert v\rVert,\lVert v'\rVert\le\frac12$, and profiles are jointly convex. By advanced joint convexity its
     /// profile is $q\,E_Z[(e^{X} - a - b\,e^{Y})_+]$ up to constants, with $X=v\cdot Z$, $Y=v'\cdot Z$ Gaussian. By
     /// Price's theorem the derivative in $\mathrm{Cov}(X,Y)$ is $E[\partial_X\partial_Y(\cdot)_+]\le0$, so antipodal
-    /// directions are worst; lengthening $v$ orthogonally to $v'$ only helps the adversary (data processing), and
-    /// turning it back to the antipode helps again. So $v=-v'$ of full length is worst at every $\alpha$.
+    /// directions are worst; lengthening $v$ orthogonally to $v'$ can only raise the profile (data processing), and
+    /// turning it back to the antipode raises it again. So $v=-v'$ of full length is worst at every $\alpha$.
     Substitution { sigma: f64, rate: f64 },
 }
 
 impl Pair {
-    /// Whether the pair is its own mirror image, so that one direction tells everything.
+    /// Whether the pair equals its mirror image, so that one direction suffices.
     pub(super) fn is_symmetric(self) -> bool {
         match self {
             Self::Poisson { rate, .. } => rate == 1.0,
@@ -228,7 +228,7 @@ impl Pair {
         }
     }
 
-    /// The bin of losses in $(\ell_a, \ell_b]$. For [`Pair::Fixed`] only losses above 0 may be asked for.
+    /// The bin of losses in $(\ell_a, \ell_b]$. For [`Pair::Fixed`] only losses above 0.
     pub(super) fn bin(self, la: f64, lb: f64) -> Bin {
         match self {
             Self::Poisson { base, rate } | Self::Fixed { base, rate } => {
@@ -319,7 +319,7 @@ fn substitution_log_profile(sigma: f64, rate: f64, epsilon: f64) -> f64 {
     let start = substitution_place(sigma, rate, epsilon);
     let panels = ((start.max(shift) + 10.0 - start) * shift.max(1.0)).ceil().max(1.0);
     let width = (start.max(shift) + 10.0 - start) / panels;
-    // Relative to the density at the start, so that a tiny delta keeps its digits.
+    // Relative to the density at the start, so that a tiny delta has full precision.
     let reference = 0.5 * start.max(0.0).powi(2);
     let log_c = -0.5 * shift * shift;
     let excess = |z: f64| {
@@ -447,7 +447,7 @@ mod tests {
         }
     }
 
-    /// The worst case claimed for [`Pair::Substitution`] beats random directions and lengths.
+    /// The worst case claimed for [`Pair::Substitution`] has a larger profile than other directions and lengths.
     #[test]
     fn antipodal_records_are_the_worst_substitution() {
         // The profile of (1-q)N(0)+qN(v) against (1-q)N(0)+qN(w) in the plane, on a grid.

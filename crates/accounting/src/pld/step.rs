@@ -1,9 +1,9 @@
-//! From a dominating pair to distributions on a grid: where to cut the tails, how fine to make the step.
+//! Discretisation of a dominating pair: truncation of the tails and choice of the grid step.
 //!
 //! A sampled release has a narrow *bulk* of losses (the record is not in the batch) and a wide, thin tail (it is, and
 //! the noise does not hide it). One grid cannot serve both when there are many releases: the error of its step, which
-//! the tail dictates, counts once per release. So the pair is taken apart, $P = F + R$ with $R$ the losses beyond a
-//! threshold, the *jumps*, of which a run sees only a few:
+//! the tail determines, counts once per release. So the pair is split, $P = F + R$ with $R$ the losses beyond a
+//! threshold, the *jumps*, which are rare in a run:
 //! $$(F+R)^{T} = \sum_k \tbinom{T}{k} F^{T-k} R^{k} .$$
 //! With $a = P(F)$ and $c = \max(1, Q(F)/P(F))$, one more factor $F/a$, shifted up by $\ln c$, can only raise the
 //! profile (it is a privacy loss distribution), and $F$ merged into one atom is $a$ at loss $-\ln c$ or more. Hence,
@@ -20,7 +20,7 @@ use super::compose::Precision;
 use super::grid::{Atom, Grid, Side, Sweep, merge};
 use super::pair::{Bin, Pair};
 
-/// In which direction the pair is read: the data set with the record against the one without, or the reverse.
+/// The direction of the pair: the data set with the record against the one without, or the reverse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Direction {
     Remove,
@@ -33,13 +33,13 @@ const LARGEST_LOSS: f64 = 600.0;
 /// Distributions whose composition bounds that of a repeated release.
 #[derive(Debug, Clone)]
 pub(super) struct Parts {
-    /// What to compose, and how often.
+    /// The distributions to compose, with their multiplicities.
     pub grids: Vec<(Grid, u64)>,
-    /// The bound is for losses this much smaller,
+    /// The losses of the bound are shifted down by this much.
     pub shift: f64,
-    /// for a total mass $e^{\text{this}}$ times as large,
+    /// The logarithm of the factor on the total mass.
     pub log_mass: f64,
-    /// and leaves out this share of the tilted weight.
+    /// The share of the tilted weight that the bound omits.
     pub left_out: f64,
 }
 
@@ -55,18 +55,18 @@ pub(super) struct Step {
     cuts: Rc<Cuts>,
 }
 
-/// Bins already cut, by scale, first and end: both sides want the same.
+/// Cache of bins by scale, first and end: both sides use the same.
 type Cuts = RefCell<HashMap<(i32, i64, i64), Rc<[Bin]>>>;
 
-/// How many bins are enough to see where the mass is.
-const ROUGH: f64 = 512.0;
+/// Number of bins of a coarse discretisation, enough to locate the mass.
+const COARSE_BINS: f64 = 512.0;
 
 impl Step {
-    /// Cuts the pair roughly, leaving no more than `tail` of probability beyond either end.
+    /// A coarse discretisation with a probability of at most `tail` beyond either end.
     pub(super) fn new(pair: Pair, direction: Direction, tail: f64) -> Self {
         let (bottom, top) = support(pair, direction, tail);
         let empty = Self { pair, direction, scale: 0, first: 0, bins: Rc::new([]), cuts: Rc::default() };
-        empty.cut((top - bottom) / ROUGH, bottom, top)
+        empty.cut((top - bottom) / COARSE_BINS, bottom, top)
     }
 
     /// The same pair in bins no wider than `width`.
@@ -119,7 +119,7 @@ impl Step {
         size > threshold
     }
 
-    /// $P$ and $Q$ of the losses above `t`, of the direction we look in (and below `-t`, where losses have both signs).
+    /// $P$ and $Q$ of the losses above `t`, in this direction (and below `-t`, where losses have both signs).
     fn tails(&self, t: f64) -> (f64, f64) {
         let (p, q) = self.pair.tails(t);
         if self.is_doubled() || self.has_two_tails() {
@@ -131,34 +131,34 @@ impl Step {
         }
     }
 
-    /// `(loss, probability)` atoms: enough to see where the mass is.
+    /// `(loss, probability)` atoms of the coarse discretisation.
     pub(super) fn summary(&self) -> Vec<(f64, f64)> {
-        let (first, masses) = self.upper(self.silent());
+        let (first, masses) = self.upper(self.at_zero());
         let atoms = masses.iter().enumerate().map(|(k, &p)| (self.step() * (first + k as i64) as f64, p));
         atoms.filter(|&(_, p)| p > 0.0).collect()
     }
 
-    /// The release `times` over, cut as finely as asked for: taken apart into bulk and jumps where that needs fewer
+    /// The release composed `times`-fold at this precision: split into bulk and jumps where that needs fewer
     /// points.
     pub(super) fn parts(&self, side: Side, tilt: f64, times: u64, precision: Precision) -> Parts {
-        self.taken_apart(side, tilt, times, precision).unwrap_or_else(|| {
+        self.split(side, tilt, times, precision).unwrap_or_else(|| {
             let (bottom, top) = (self.edge(0), self.edge(self.bins.len()));
             let width = precision.step(top - bottom, tilt, times as f64);
-            let whole = self.cut(width, bottom, top).whole(side, tilt);
-            Parts { grids: vec![(whole, times)], shift: 0.0, log_mass: 0.0, left_out: 0.0 }
+            let single_grid = self.cut(width, bottom, top).single_grid(side, tilt);
+            Parts { grids: vec![(single_grid, times)], shift: 0.0, log_mass: 0.0, left_out: 0.0 }
         })
     }
 
-    /// One grid for everything.
-    fn whole(&self, side: Side, tilt: f64) -> Grid {
+    /// One grid for bulk and jumps.
+    fn single_grid(&self, side: Side, tilt: f64) -> Grid {
         if side == Side::Lower {
-            let (first, masses) = self.lower(self.silent());
+            let (first, masses) = self.lower(self.at_zero());
             return Grid::tilted(side, self.scale, first, masses, 0.0, tilt);
         }
-        let (first, mut masses) = self.upper(self.silent());
+        let (first, mut masses) = self.upper(self.at_zero());
         let (beyond_p, beyond_q) = self.pair.tails(self.edge(self.bins.len()));
         let (below_p, below_q) = if self.is_doubled() { (0.0, 0.0) } else { self.pair.below(self.edge(0)) };
-        // What lies beyond either end: at infinity, or at the lowest loss there is.
+        // The mass beyond either end moves to infinity or to the lowest loss.
         let (lowest, infinite) = if self.is_doubled() {
             (beyond_q, beyond_p)
         } else if self.is_mirrored() {
@@ -170,16 +170,16 @@ impl Step {
         Grid::tilted(side, self.scale, first, masses, infinite, tilt)
     }
 
-    /// Bulk and jumps; `None` where one grid does as well.
-    fn taken_apart(&self, side: Side, tilt: f64, times: u64, precision: Precision) -> Option<Parts> {
+    /// Separate grids for bulk and jumps; `None` where one grid is as good.
+    fn split(&self, side: Side, tilt: f64, times: u64, precision: Precision) -> Option<Parts> {
         let (bottom, top) = (self.edge(0), self.edge(self.bins.len()));
-        // One jump is expected in the whole run.
+        // One jump is expected in all `times` releases.
         let threshold = crossing(top, |t| self.tails(t).0 * times as f64 > 1.0);
-        let few = (top - bottom) < ROUGH * precision.step(0.0, tilt, times as f64);
-        if threshold > 0.25 * top || few {
+        let few_bins = (top - bottom) < COARSE_BINS * precision.step(0.0, tilt, times as f64);
+        if threshold > 0.25 * top || few_bins {
             return None;
         }
-        // Tilted, the number of jumps is about this.
+        // The approximate number of jumps under the tilt.
         let (mut jumping, mut all) = (0.0, 0.0);
         for (loss, p) in self.summary() {
             let weight = p * (tilt * loss).exp();
@@ -198,16 +198,16 @@ impl Step {
         }
         let jumps = self.jumps(side, tilt, scale, boundary, a, shift);
         let mean = times as f64 * (1.0 - jumps.weights[(-jumps.first) as usize]);
-        let (least, most) = likely_counts(mean);
+        let (min_count, max_count) = probable_counts(mean);
         let lowest = if self.has_two_tails() { bottom.max(-threshold) } else { bottom };
         let width = precision.step(threshold - lowest, tilt, times as f64).min(h);
         let bulk = self.cut(width, lowest, threshold).bulk(side, tilt);
-        // What the doubt about the number of jumps costs, against one grid for all.
-        let doubt = 0.5 * (tilt + 1.0) * (most - least) as f64 * bulk.variance();
-        if most >= times || doubt > precision.cost(top - bottom, tilt, times as f64) {
+        // The cost of not knowing the number of jumps, compared with that of one grid.
+        let cost_of_count = 0.5 * (tilt + 1.0) * (max_count - min_count) as f64 * bulk.variance();
+        if max_count >= times || cost_of_count > precision.cost(top - bottom, tilt, times as f64) {
             return None;
         }
-        let count = if side == Side::Upper { least } else { most };
+        let count = if side == Side::Upper { min_count } else { max_count };
         Some(Parts {
             grids: vec![(bulk, times - count), (jumps, times)],
             shift: if side == Side::Lower { count as f64 * shift } else { 0.0 },
@@ -216,11 +216,11 @@ impl Step {
         })
     }
 
-    /// The losses up to the threshold only.
+    /// The losses up to the threshold.
     fn bulk(&self, side: Side, tilt: f64) -> Grid {
         let (first, mut masses) = match side {
-            Side::Upper => self.upper(self.silent()),
-            Side::Lower => self.lower(self.silent()),
+            Side::Upper => self.upper(self.at_zero()),
+            Side::Lower => self.lower(self.at_zero()),
         };
         let mut infinite = 0.0;
         if side == Side::Upper && !self.is_doubled() {
@@ -235,7 +235,7 @@ impl Step {
         Grid::tilted(side, self.scale, first, masses, infinite, tilt)
     }
 
-    /// One at loss 0, and the losses beyond the threshold over `a`, shifted up (on the upper side).
+    /// An atom of mass one at loss 0, and the losses beyond the threshold over `a`, shifted up (on the upper side).
     fn jumps(&self, side: Side, tilt: f64, scale: i32, boundary: i64, a: f64, shift: f64) -> Grid {
         let h = (-scale as f64).exp2();
         let slice = |from: i64, to: i64| {
@@ -290,8 +290,8 @@ impl Step {
         Grid::tilted(side, scale, first, masses, infinite, tilt)
     }
 
-    /// The probability that a fixed-size release says nothing.
-    fn silent(&self) -> f64 {
+    /// The probability of loss 0 in a fixed-size release.
+    fn at_zero(&self) -> f64 {
         if self.is_doubled() {
             let (p, q) = self.pair.tails(0.0);
             (1.0 - p - q).max(0.0)
@@ -300,9 +300,9 @@ impl Step {
         }
     }
 
-    /// Probabilities on the grid that dominate the pair on these bins, with `silent` more at loss 0: the first multiple
-    /// of the step, and the masses from there.
-    fn upper(&self, silent: f64) -> (i64, Vec<f64>) {
+    /// Probabilities on the grid that dominate the pair on these bins, with the mass `at_zero` added at loss 0: the first
+    /// multiple of the step, and the masses from there.
+    fn upper(&self, at_zero: f64) -> (i64, Vec<f64>) {
         let n = self.bins.len();
         // Each bin split between its edges, in Q-mass.
         let mut q = vec![0.0; n + 1];
@@ -328,12 +328,12 @@ impl Step {
             masses[(last + index) as usize] += p(k);
             masses[(last - index) as usize] += mirrored;
         }
-        masses[last as usize] += silent;
+        masses[last as usize] += at_zero;
         (-last, masses)
     }
 
-    /// Probabilities on the grid that the pair dominates on these bins, with `silent` more at loss 0.
-    fn lower(&self, silent: f64) -> (i64, Vec<f64>) {
+    /// Probabilities on the grid that the pair dominates on these bins, with the mass `at_zero` added at loss 0.
+    fn lower(&self, at_zero: f64) -> (i64, Vec<f64>) {
         let n = self.bins.len();
         let h = self.step();
         // Each bin merged into one atom.
@@ -352,8 +352,8 @@ impl Step {
         let upwards = (0..n).map(|k| merged(k, false));
         let mirrored = (0..n).map(|k| merged(k, true));
         if self.is_doubled() {
-            let silent = Atom { index: 0, offset: 0.0, mass: silent };
-            merge(upwards.rev().chain([silent]).chain(mirrored), Sweep::Down, h, 0.0)
+            let at_zero = Atom { index: 0, offset: 0.0, mass: at_zero };
+            merge(upwards.rev().chain([at_zero]).chain(mirrored), Sweep::Down, h, 0.0)
         } else if self.is_mirrored() {
             merge(mirrored, Sweep::Down, h, 0.0)
         } else {
@@ -368,22 +368,22 @@ fn scale_of(width: f64) -> i32 {
 }
 
 /// A range that a Poisson (and so a binomial) count of this mean leaves with probability below $10^{-13}$.
-fn likely_counts(mean: f64) -> (u64, u64) {
+fn probable_counts(mean: f64) -> (u64, u64) {
     // ln P(count > k) <= k - mean - k ln(k / mean), and the same below the mean.
     let unlikely = |k: f64| k - mean - k * (k / mean.max(1e-300)).ln() < -30.0;
-    let mut most = mean.ceil() + 8.0;
-    while !unlikely(most) {
-        most += (0.1 * mean.sqrt()).ceil();
+    let mut max_count = mean.ceil() + 8.0;
+    while !unlikely(max_count) {
+        max_count += (0.1 * mean.sqrt()).ceil();
     }
-    let mut least = mean.floor();
-    while least > 0.0 && !unlikely(least) {
-        least -= (0.1 * mean.sqrt()).ceil();
+    let mut min_count = mean.floor();
+    while min_count > 0.0 && !unlikely(min_count) {
+        min_count -= (0.1 * mean.sqrt()).ceil();
     }
-    (least.max(0.0) as u64, most as u64)
+    (min_count.max(0.0) as u64, max_count as u64)
 }
 
-/// The losses of a pair but for `tail` of probability at either end. The reverse direction sees the same losses (with
-/// the opposite sign, which the caller minds) under $Q$.
+/// The range of losses of a pair up to a probability of `tail` at either end. The reverse direction has the same losses
+/// under $Q$, with the opposite sign, which the caller applies.
 fn support(pair: Pair, direction: Direction, tail: f64) -> (f64, f64) {
     let of = |(p, q): (f64, f64)| match direction {
         Direction::Remove => p,
@@ -402,7 +402,7 @@ fn crossing(mut high: f64, big: impl Fn(f64) -> bool) -> f64 {
     if big(high) {
         return high;
     }
-    // Geometrically: the answer may be 1e-9 or 100.
+    // A geometric search: the result may be 1e-9 or 100.
     let mut low = high;
     while !big(low) {
         high = low;
@@ -438,7 +438,8 @@ mod tests {
                 for pair in pairs.into_iter().chain([Pair::Substitution { sigma: 0.7, rate }]) {
                     for direction in [Direction::Remove, Direction::Add] {
                         let step = Step::new(pair, direction, 1e-12);
-                        let (upper, lower) = (step.whole(Side::Upper, 1.0), step.whole(Side::Lower, 1.0));
+                        let (upper, lower) =
+                            (step.single_grid(Side::Upper, 1.0), step.single_grid(Side::Lower, 1.0));
                         for k in 0..100 {
                             let epsilon = step.step() * f64::from(k) * 0.5;
                             let (p, q) = pair.tails(epsilon);

@@ -33,7 +33,7 @@ impl From<Theorem> for Method {
 /// (e^{\epsilon(\infty)}-1)^j\}$ in Theorem 9 and, for the Gaussian, the smaller of that and
 /// $4\sqrt{B(2\lfloor j/2\rfloor)\,B(2\lceil j/2\rceil)}$ in Theorem 27, where
 /// $B(l) = E_{x\sim N(0,\sigma^2)}[(e^{(2x-1)/2\sigma^2}-1)^l]$. Differencing loses all digits of $B$; for even $l$
-/// the integrand is not negative and the trapezoidal rule keeps them.
+/// the integrand is not negative and the trapezoidal rule is accurate.
 ///
 /// Between integers $(\alpha-1)\varepsilon(\alpha)$ is convex, so its chord is a bound.
 ///
@@ -65,7 +65,7 @@ impl FixedSize {
             }
             _ => Vec::new(),
         };
-        let pure = pure_epsilon(mechanism);
+        let pure = mechanism.pure_epsilon();
         let log_terms = (0..=highest)
             .map(|j| {
                 let order = j as f64;
@@ -92,8 +92,8 @@ impl FixedSize {
 
     /// $\varepsilon(\alpha)$, never above that of the unsampled mechanism.
     pub fn rdp(&self, order: f64) -> f64 {
-        let plain = mechanism_rdp(self.mechanism, order);
-        if self.rate == 1.0 { plain } else { self.raw(order).min(plain) }
+        let unsampled = mechanism_rdp(self.mechanism, order);
+        if self.rate == 1.0 { unsampled } else { self.raw(order).min(unsampled) }
     }
 
     /// The bound as published, which can exceed that of the unsampled mechanism.
@@ -122,26 +122,17 @@ fn log_expm1(x: f64) -> f64 {
     if x > 36.0 { x } else { x.exp_m1().ln() }
 }
 
-/// $\epsilon(\infty)$.
-fn pure_epsilon(mechanism: Mechanism) -> f64 {
-    match mechanism {
-        Mechanism::Gaussian { .. } => f64::INFINITY,
-        Mechanism::Laplace { noise_multiplier } => 1.0 / noise_multiplier,
-        Mechanism::Pure { epsilon } | Mechanism::BoundedRange { epsilon } => epsilon,
-    }
-}
-
 /// $\ln B(2k)$ for $2k$ up to `highest`, indexed by $k$.
 ///
 /// On each side of its zero at $x = 1/2$ the integrand is log-concave, so for each $k$ we sum outwards from the
-/// highest node of either side until the terms no longer matter.
+/// highest node of either side until the terms are negligible.
 fn log_even_moments(sigma: f64, highest: usize) -> Vec<f64> {
     // In z = x / sigma, where the trapezoidal rule with this step errs by less than e^-39 of the value: the
     // integrand is entire and grows like e^{y^2} on the line Im z = y.
     const STEP: f64 = 0.25;
-    let reach = 12.0 + 2.0 * (highest as f64).sqrt();
-    let left = (-reach / STEP).floor() as i64;
-    let right = ((highest as f64 / sigma + reach) / STEP).ceil() as i64;
+    let tail = 12.0 + 2.0 * (highest as f64).sqrt();
+    let left = (-tail / STEP).floor() as i64;
+    let right = ((highest as f64 / sigma + tail) / STEP).ceil() as i64;
     let nodes: Vec<(f64, f64)> = (left..=right)
         .map(|i| {
             let z = i as f64 * STEP;
@@ -164,15 +155,15 @@ fn log_even_moments(sigma: f64, highest: usize) -> Vec<f64> {
             peaks[1] += 1;
         }
         let top = log_term(peaks[0]).max(log_term(peaks[1]));
-        let gather = |indices: &mut dyn Iterator<Item = usize>| {
+        let sum_outwards = |indices: &mut dyn Iterator<Item = usize>| {
             let terms = indices.map(|i| (log_term(i) - top).exp());
             terms.take_while(|&term| term > 1e-18).sum::<f64>()
         };
         let [a, b] = peaks;
-        let sum = gather(&mut (0..=a).rev())
-            + gather(&mut (a + 1..zero))
-            + gather(&mut (zero..b).rev())
-            + gather(&mut (b..nodes.len()));
+        let sum = sum_outwards(&mut (0..=a).rev())
+            + sum_outwards(&mut (a + 1..zero))
+            + sum_outwards(&mut (zero..b).rev())
+            + sum_outwards(&mut (b..nodes.len()));
         top + sum.ln() + STEP.ln() - LN_SQRT_2PI
     });
     std::iter::once(0.0).chain(rest).collect()
@@ -203,14 +194,14 @@ mod tests {
     }
 
     #[test]
-    fn theorem_27_never_exceeds_theorem_9_and_neither_the_plain_mechanism() {
+    fn theorem_27_never_exceeds_theorem_9_and_neither_the_unsampled_mechanism() {
         for sigma in [0.2, 1.0, 5.0, 100.0, 1e4] {
             for rate in [1e-9, 1e-3, 0.1, 0.7, 1.0] {
                 let mechanism = Mechanism::Gaussian { noise_multiplier: sigma };
-                let nine = FixedSize::new(mechanism, rate, Theorem::Nine, 64).unwrap();
+                let theorem_9 = FixedSize::new(mechanism, rate, Theorem::Nine, 64).unwrap();
                 let tight = FixedSize::new(mechanism, rate, Theorem::TwentySeven, 64).unwrap();
                 for order in [1.5, 2.0, 3.0, 9.5, 64.0] {
-                    let (a, b) = (tight.rdp(order), nine.rdp(order));
+                    let (a, b) = (tight.rdp(order), theorem_9.rdp(order));
                     assert!(a <= b && b <= mechanism_rdp(mechanism, order), "{sigma} {rate} {order}");
                     assert!(a > 0.0);
                 }

@@ -84,8 +84,8 @@ impl Curve {
     }
 }
 
-/// The orders used unless told otherwise: every tenth up to 11, every integer up to 256, then sparser to 4,096, so
-/// that neither a large nor a tiny epsilon runs off the grid.
+/// The default orders: every tenth up to 11, every integer up to 256, then sparser to 4,096, so
+/// that the best order of large and of tiny epsilons lies inside the grid.
 pub fn default_orders() -> Vec<f64> {
     let fine = (11..110).map(|tenths| f64::from(tenths) / 10.0);
     let integers = (11..=256).map(f64::from);
@@ -98,7 +98,7 @@ pub fn default_integer_orders() -> Vec<f64> {
     (2..=256).chain([288, 320, 384, 448, 512, 640, 768, 896, 1024]).map(f64::from).collect()
 }
 
-/// Which bound on fixed-size sampling an accountant takes; all other samplers have one curve.
+/// The Renyi curve of an event; `theorem` selects the bound for fixed-size sampling, all other samplers have one curve.
 pub(crate) fn curve(
     event: &Event,
     adjacency: Adjacency,
@@ -115,9 +115,10 @@ pub(crate) fn curve(
     Curve::new(orders.iter().copied().zip(total).collect())
 }
 
-/// Whether the event has a release whose bound is for integer orders only.
-pub(crate) fn wants_integers(event: &Event) -> Result<bool, Error> {
-    let amplified = |r: &Release| matches!(r.sampling, Sampling::Fixed { .. }) && !r.sampling.is_whole();
+/// Whether a release of the event has a bound for integer orders only.
+pub(crate) fn requires_integer_orders(event: &Event) -> Result<bool, Error> {
+    let amplified =
+        |r: &Release| matches!(r.sampling, Sampling::Fixed { .. }) && !r.sampling.uses_all_records();
     Ok(event.releases()?.iter().any(|(release, _)| amplified(release)))
 }
 
@@ -131,9 +132,9 @@ fn release_curve(
         |what, hint| Err(Error::Unsupported { method: Method::from(theorem), what, adjacency, hint });
     let Release { mechanism, sampling } = release;
     check_pairing(sampling, adjacency, Method::from(theorem))?;
-    let plain = |order: f64| mechanism_rdp(mechanism, order);
+    let unsampled = |order: f64| mechanism_rdp(mechanism, order);
     match (sampling, mechanism) {
-        _ if sampling.is_whole() => Ok(orders.iter().map(|&a| plain(a)).collect()),
+        _ if sampling.uses_all_records() => Ok(orders.iter().map(|&a| unsampled(a)).collect()),
         (Sampling::Poisson { rate }, Mechanism::Gaussian { noise_multiplier }) => match adjacency {
             Adjacency::AddRemove => {
                 orders.iter().map(|&order| poisson_gaussian(order, rate, noise_multiplier)).collect()
@@ -153,7 +154,7 @@ fn release_curve(
     }
 }
 
-/// Refuses samplers that have no meaning under the adjacency, whatever the accountant.
+/// Refuses samplers that no accountant has a bound for under the adjacency.
 pub(crate) fn check_pairing(sampling: Sampling, adjacency: Adjacency, method: Method) -> Result<(), Error> {
     let what = match (sampling, adjacency) {
         (Sampling::Fixed { .. }, Adjacency::AddRemove) => "fixed-size sampling",
@@ -236,7 +237,7 @@ pub fn pure(order: f64, epsilon: f64) -> f64 {
 /// $z = \frac{\alpha-1}{\alpha}\frac{c_0}{c_1}$.
 pub fn bounded_range(order: f64, epsilon: f64) -> f64 {
     let zcdp = order * epsilon * epsilon / 8.0;
-    // Everything over e^epsilon, so that a large epsilon does not overflow.
+    // All terms are divided by e^epsilon, so that a large epsilon does not overflow.
     let c0 = -(-order * epsilon).exp_m1();
     let c1 = -((1.0 - order) * epsilon).exp_m1();
     let log_z = epsilon + ((order - 1.0) / order * c0 / c1).ln();
@@ -289,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_ever_above_its_pure_bound() {
+    fn no_curve_exceeds_its_pure_bound() {
         for order in [1.01, 1.5, 3.0, 40.0, 1000.0] {
             for epsilon in [1e-6, 1e-3, 0.1, 1.0, 10.0, 800.0] {
                 assert!(laplace(order, 1.0 / epsilon) <= epsilon * (1.0 + 1e-12), "{order} {epsilon}");

@@ -9,8 +9,8 @@ use crate::normal::LN_SQRT_2PI;
 ///
 /// With $P = (1-q)N(0,\sigma^2) + qN(1,\sigma^2)$ and $Q = N(0,\sigma^2)$ it is
 /// $\frac{1}{\alpha-1}\ln A_\alpha$, $A_\alpha = E_Q[(1+y)^\alpha]$, $y = q(e^{u}-1)$, $u=(2x-1)/2\sigma^2$
-/// (Mironov, Talwar, Zhang 2019, who also show that the other direction is never larger). We only ever evaluate
-/// $A_\alpha - 1$, as a sum or integral of non-negative terms, so nothing cancels:
+/// (Mironov, Talwar, Zhang 2019, who also show that the other direction is never larger). Only
+/// $A_\alpha - 1$ is evaluated, as a sum or integral of non-negative terms, so nothing cancels:
 ///
 /// - integer $\alpha$: $\sum_{k\ge2}\binom{\alpha}{k}(1-q)^{\alpha-k}q^k\,(e^{k(k-1)/2\sigma^2}-1)$;
 /// - real $\alpha$: $E_Q[(1+y)^\alpha - 1 - \alpha y]$, since $E_Q\[y\]=0$, by the trapezoidal rule, whose error is

@@ -58,7 +58,7 @@ pub(super) fn effect(effect: &Effect, target: &str) -> Svg {
         let places: Vec<f64> = points.iter().map(|point| point.at).collect();
         (places.clone(), Axis::linear("", places))
     };
-    let (across, up) = (x.ends(), y.ends());
+    let (across, up) = (x.range(), y.range());
     let mut plot = Plot::new(&shown(&title), SIZE, x, y);
     let placed = || places.iter().copied().zip(points);
     if effect.levels {

@@ -34,7 +34,7 @@ fn fits_by_the_command_line_hold_their_claims() {
 /// One odd line in the middle of a file: no error, no other number of records, nothing that gives it away.
 #[test]
 fn odd_files_give_no_record_away() {
-    hold(&Suite::short().odd_files(program(), &case("dirichlet"), Adjacency::ReplaceOne).unwrap());
+    hold(&Suite::short().malformed_files(program(), &case("dirichlet"), Adjacency::ReplaceOne).unwrap());
 }
 
 /// What a reader that drops a line would show: under replace-one the number of records is printed. And what one that swallows lines would.

@@ -1,6 +1,6 @@
 //! The adult data set, encoded by what is publicly known about its columns.
 
-use super::AdultError;
+use crate::error::ExperimentError;
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;
@@ -41,11 +41,11 @@ pub struct Adult {
 /// Rows to learn from, and rows to test on, one after the other.
 #[derive(Debug, Clone)]
 pub struct Split {
-    /// Four fifths.
+    /// Training rows, four fifths of all.
     pub train: Vec<f64>,
-    /// How many those are.
+    /// Number of training records.
     pub records: usize,
-    /// The rest.
+    /// Test rows.
     pub test: Vec<f64>,
 }
 
@@ -53,11 +53,11 @@ impl Adult {
     /// Reads `adult.parquet` in a folder.
     ///
     /// # Errors
-    /// [`AdultError`] if it is not there or is something else.
-    pub fn read(folder: &Path) -> Result<Self, AdultError> {
+    /// [`ExperimentError`] if it is not there or is something else.
+    pub fn read(folder: &Path) -> Result<Self, ExperimentError> {
         let file = folder.join("adult.parquet");
         if !file.exists() {
-            return Err(AdultError::NoData { folder: folder.to_path_buf() });
+            return Err(ExperimentError::NoData { file: "adult.parquet".into(), folder: folder.to_owned() });
         }
         let schema = Schema::parse(SCHEMA)?;
         let table = Encoder::new(&schema)?.read(&Source::open(&file)?)?;
@@ -102,13 +102,13 @@ impl Adult {
         self.rows.len()
     }
 
-    /// Four fifths to learn from, in a random order, or as many as `most` if that is less.
+    /// Four fifths for training in a random order, or `max_records` if that is less.
     #[must_use]
-    pub fn split(&self, seed: u64, most: usize) -> Split {
+    pub fn split(&self, seed: u64, max_records: usize) -> Split {
         let mut order: Vec<usize> = (0..self.rows.len()).collect();
         order.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
         let (train, test) = order.split_at(self.rows.len() * 4 / 5);
-        let train = &train[..train.len().min(most)];
+        let train = &train[..train.len().min(max_records)];
         let flat = |rows: &[usize]| rows.iter().flat_map(|&row| self.rows[row].iter().copied()).collect();
         Split { train: flat(train), records: train.len(), test: flat(test) }
     }

@@ -1,7 +1,8 @@
 //! The methods that are compared, each on one split.
 
-use super::{Adult, AdultError, Split, auc};
+use super::{Adult, Split, auc};
 use crate::baseline::{Dpvi, ObjectivePerturbation};
+use crate::error::{ExperimentError, by_name};
 use reticent_accounting::Sampling;
 use reticent_core::budget::{Adjacency, Privacy, Unlimited};
 use reticent_core::engine::vb::{Composition, ExpectationModel, StepSize, Vb};
@@ -16,7 +17,7 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
-    /// Weighted scores: ours.
+    /// Weighted scores, the method of this project.
     Scores,
     /// Algorithm 5, all records in each of a few steps, tightly accounted.
     Vips,
@@ -42,14 +43,14 @@ pub const VIPS_PRINTED: ([(f64, f64); 3], f64, u64) = ([(1.0, 0.8), (6.0, 0.05),
 const VIPS_STEPS: u64 = 10;
 const PRIOR: Gamma = Gamma { shape: 1.0, rate: 1.0 };
 
-/// What a fit achieved on test records.
+/// Scores of a fit on test records.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outcome {
-    /// What was fitted.
+    /// The fitted method.
     pub method: Method,
-    /// What was asked for: epsilon, or the noise multiplier of the printed experiment. None without privacy.
+    /// Epsilon of the budget, or the noise multiplier of the printed experiment. `None` without privacy.
     pub asked: Option<f64>,
-    /// What it costs at the delta of the experiment, tightly accounted.
+    /// Epsilon at the delta of the experiment, tightly accounted.
     pub epsilon: Option<f64>,
     /// The split.
     pub run: u64,
@@ -60,7 +61,7 @@ pub struct Outcome {
 }
 
 impl Method {
-    /// All of them.
+    /// All methods.
     pub const ALL: [Self; 9] = [
         Self::Scores,
         Self::Vips,
@@ -73,7 +74,7 @@ impl Method {
         Self::OpenVb,
     ];
 
-    /// As the command line has it.
+    /// Name on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -89,14 +90,9 @@ impl Method {
         }
     }
 
-    /// All names.
-    pub(crate) fn names() -> String {
-        Self::ALL.map(Self::name).join(", ")
-    }
-
-    /// What can be asked of it, of these budgets.
+    /// The budgets that apply to it.
     #[must_use]
-    pub fn asked(self, epsilons: &[f64]) -> Vec<Option<f64>> {
+    pub fn budgets(self, epsilons: &[f64]) -> Vec<Option<f64>> {
         match self {
             Self::OpenScores | Self::OpenVb => vec![None],
             Self::VipsPrinted => VIPS_PRINTED.0.iter().map(|(sigma, _)| Some(*sigma)).collect(),
@@ -107,7 +103,7 @@ impl Method {
     /// Fits and tests on a split.
     ///
     /// # Errors
-    /// [`AdultError`].
+    /// [`ExperimentError`].
     pub fn run(
         self,
         data: &Adult,
@@ -115,7 +111,7 @@ impl Method {
         asked: Option<f64>,
         delta: f64,
         run: u64,
-    ) -> Result<Outcome, AdultError> {
+    ) -> Result<Outcome, ExperimentError> {
         let inputs = data.inputs();
         let records = || Records::new(split.train.clone(), inputs + 1);
         let source = NoiseSource::from_os()?;
@@ -167,7 +163,7 @@ impl Method {
         }
     }
 
-    /// Algorithm 5, and what it costs.
+    /// Algorithm 5, with its cost.
     fn vips(
         self,
         split: &Split,
@@ -175,7 +171,7 @@ impl Method {
         radius: f64,
         asked: Option<f64>,
         privacy: &Privacy,
-    ) -> Result<(Moments, Option<f64>), AdultError> {
+    ) -> Result<(Moments, Option<f64>), ExperimentError> {
         let mut model = VariationalLogistic::new(inputs, PRIOR, radius);
         let n = split.records;
         let (sampler, steps) = match self {
@@ -206,7 +202,7 @@ impl Method {
         };
         let mut vb = Vb::new(n, vec![0.0; width]);
         for step in 0..steps {
-            // As in the authors' code the first step is a whole one. Batches of all records are averaged with privacy.
+            // As in the code of the authors, the first step has size 1. Batches of all records are averaged with privacy.
             let size = match self {
                 Self::VipsPrinted if step > 0 => StepSize::Decay { delay: 1024.0, forgetting: 0.7 },
                 Self::Vips | Self::VipsStrong => StepSize::Average,
@@ -225,10 +221,9 @@ impl fmt::Display for Method {
 }
 
 impl FromStr for Method {
-    type Err = AdultError;
-    fn from_str(name: &str) -> Result<Self, AdultError> {
-        let found = Self::ALL.into_iter().find(|method| method.name() == name);
-        found.ok_or_else(|| AdultError::NoMethod { name: name.to_owned() })
+    type Err = ExperimentError;
+    fn from_str(name: &str) -> Result<Self, ExperimentError> {
+        by_name("method", name, &Self::ALL, Self::name)
     }
 }
 
@@ -251,7 +246,7 @@ fn prediction(weights: &Moments, inputs: &[f64]) -> [f64; 2] {
     [score, 1.0 / (1.0 + (-drawn).exp())]
 }
 
-/// Tests what says mean scores and probabilities.
+/// Scores a classifier, given as mean scores and probabilities.
 fn tested(
     method: Method,
     asked: Option<f64>,

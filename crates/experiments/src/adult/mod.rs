@@ -11,35 +11,6 @@ pub use data::{Adult, Split};
 pub use method::{Method, Outcome, VIPS_PRINTED};
 pub use report::{Summary, figure, summarise, table};
 
-use reticent_core::model::FitError;
-use reticent_core::wall::{NoiseError, PlanError, WallError};
-use std::path::PathBuf;
-use thiserror::Error;
-
-/// Why the experiment did not happen.
-#[derive(Debug, Error)]
-#[allow(missing_docs, reason = "each message says what its variant and fields are")]
-pub enum AdultError {
-    #[error("adult.parquet is not in {}", folder.display())]
-    NoData { folder: PathBuf },
-    #[error("there is no method {name}; hint: use one of {}", Method::names())]
-    NoMethod { name: String },
-    #[error(transparent)]
-    Columns(#[from] reticent_tables::SchemaError),
-    #[error(transparent)]
-    Data(#[from] reticent_tables::TableError),
-    #[error(transparent)]
-    Fit(#[from] FitError),
-    #[error(transparent)]
-    Budget(#[from] reticent_core::budget::PrivacyError),
-    #[error(transparent)]
-    Plan(#[from] PlanError),
-    #[error(transparent)]
-    Wall(#[from] WallError),
-    #[error(transparent)]
-    Noise(#[from] NoiseError),
-}
-
 /// The share of pairs of a record of either class in which the one of class 1 has the higher score; ties count half.
 #[must_use]
 pub fn auc(scores: &[f64], classes: &[f64]) -> f64 {

@@ -8,15 +8,15 @@ use serde::Serialize;
 /// The mean over splits of what a method achieved at a budget.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Summary {
-    /// What was fitted.
+    /// The fitted method.
     pub method: Method,
     /// Epsilon, or the noise multiplier of the printed experiment.
     pub asked: Option<f64>,
-    /// What the paper prints, at its own delta of 1e-3.
+    /// Epsilon as printed in the paper, at its delta of 1e-3.
     pub printed_epsilon: Option<f64>,
-    /// What it costs at the delta of the experiment.
+    /// Epsilon at the delta of the experiment.
     pub epsilon: Option<f64>,
-    /// How many splits.
+    /// Number of splits.
     pub runs: usize,
     /// Their mean area under the curve.
     pub auc: f64,
@@ -64,7 +64,7 @@ pub fn summarise(outcomes: &[Outcome]) -> Vec<Summary> {
 /// A row for each method and budget.
 ///
 /// # Errors
-/// None: rows are as wide as the table.
+/// None in practice: rows are as wide as the table.
 pub fn table(rows: &[Summary]) -> Result<Table, TableError> {
     let columns =
         ["method", "asked", "printed epsilon", "true epsilon", "runs", "AUC", "sd", "log-likelihood"];

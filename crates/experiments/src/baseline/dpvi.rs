@@ -24,15 +24,15 @@ use reticent_core::wall::{Geometry, NoiseSource, Plan, Query, Records, Sampler, 
 pub struct Dpvi {
     /// Records in a batch of a fixed size, drawn afresh each time.
     pub batch: usize,
-    /// How many batches.
+    /// Number of batches.
     pub steps: u64,
     /// The norm that gradients are clipped to.
     pub clip: f64,
-    /// Of Adam.
+    /// Learning rate of Adam.
     pub learning_rate: f64,
-    /// Of each weight.
+    /// Prior variance of each weight.
     pub prior_variance: f64,
-    /// Of the draws of the weights, which are public.
+    /// Seed of the draws of the weights, which are public.
     pub seed: u64,
 }
 
@@ -44,10 +44,10 @@ impl Default for Dpvi {
 }
 
 impl Dpvi {
-    /// What a budget needs, for so many records.
+    /// The noise multiplier for a budget and a number of records.
     ///
     /// # Errors
-    /// What the accountant refuses.
+    /// Errors of the accountant.
     pub fn noise_multiplier(&self, count: usize, privacy: &Privacy) -> Result<f64, FitError> {
         let sampling = Sampling::Fixed { batch: self.batch as u64, records: count as u64 };
         let multiplier = Composition::Tight.noise_multiplier(sampling, self.steps, privacy);

@@ -6,8 +6,8 @@ use reticent_core::wall::{Geometry, NoiseSource, Plan, Query, Records, Sampler, 
 
 /// Two classes by columns of numbers between -1 and 1 that are normal and independent given the class, with pure epsilon.
 ///
-/// A third of epsilon each for counts of classes, for sums and for squares, the latter two shared by the columns, with Laplace noise; what
-/// comes out is taken for the truth. Records are the columns and, last, a number that is positive for the second class.
+/// A third of epsilon each for counts of classes, for sums and for squares, the latter two shared by the columns, with Laplace noise; the
+/// noisy values are treated as exact. Records are the columns and, last, a number that is positive for the second class.
 ///
 /// # Citation
 /// Vaidya, Shafiq, Basu, Hong, "Differentially private naive Bayes classification", WI-IAT 2013; the same as in diffprivlib.
@@ -17,14 +17,14 @@ pub struct GaussianNaiveBayes {
     classes: [(f64, Vec<(f64, f64)>); 2],
 }
 
-/// The least variance of a column.
+/// Minimum variance of a column.
 const MIN_VARIANCE: f64 = 1e-4;
 
 impl GaussianNaiveBayes {
-    /// Fits so many columns to so many records; without privacy if none is asked for.
+    /// Fits the columns of the records; without privacy if `privacy` is `None`.
     ///
     /// # Errors
-    /// What the wall refuses.
+    /// Errors of the wall.
     pub fn fit(
         columns: usize,
         count: usize,

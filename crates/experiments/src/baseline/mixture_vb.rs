@@ -31,7 +31,7 @@ pub struct VariationalMixture {
 }
 
 impl VariationalMixture {
-    /// Before any record, at public `means` that tell components apart.
+    /// The initial state, at public `means` that distinguish the components.
     #[must_use]
     pub fn new(
         means: &[Vec<f64>],
@@ -151,8 +151,8 @@ impl ExpectationModel for VariationalMixture {
 }
 
 fn log_sum(scores: &[f64]) -> f64 {
-    let most = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    most + scores.iter().map(|score| (score - most).exp()).sum::<f64>().ln()
+    let max = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    max + scores.iter().map(|score| (score - max).exp()).sum::<f64>().ln()
 }
 
 #[cfg(test)]

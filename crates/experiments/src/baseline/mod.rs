@@ -1,6 +1,6 @@
 //! Research baselines that `reticent fit` does not offer.
 //!
-//! What private logistic regression is compared with:
+//! Baselines of private logistic regression:
 //!
 //! - [`ObjectivePerturbation`]: the minimum of a loss to which a random slope was added.
 //! - [`Dpvi`]: variational inference with clipped and noised gradients.

@@ -34,9 +34,9 @@ const STEEPEST: f64 = 0.25;
 /// Settings of objective perturbation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ObjectivePerturbation {
-    /// What is spent.
+    /// Epsilon of the budget.
     pub epsilon: f64,
-    /// What is spent; 0 for pure privacy.
+    /// Delta of the budget; 0 for pure privacy.
     pub delta: f64,
     /// $\rho$, at least; privacy may need more.
     pub ridge: f64,

@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use reticent_experiments::adult::{Adult, AdultError, Method, Outcome, Summary, figure, summarise, table};
-use reticent_experiments::table1::ReproduceError;
+use reticent_experiments::adult::{Adult, Method, Outcome, Summary, figure, summarise, table};
+use reticent_experiments::error::ExperimentError;
 use serde_json::json;
 
 use super::output::{self, Failure, write};
 use super::progress::Progress;
-use super::{check_budgets, check_least, write_all};
+use super::{check_budgets, check_minimum, write_all};
 
 /// Logistic regression on the adult data set, with and without privacy.
 #[derive(clap::Args)]
@@ -30,10 +30,10 @@ pub(super) struct Args {
     /// The delta of every budget.
     #[arg(long, default_value_t = 1e-6, allow_negative_numbers = true)]
     delta: f64,
-    /// How many random splits into four fifths and one fifth.
+    /// Number of random splits into four fifths and one fifth.
     #[arg(long, default_value_t = 20)]
     runs: usize,
-    /// Learn from at most so many records.
+    /// Maximum number of training records.
     #[arg(long, default_value_t = usize::MAX, hide_default_value = true)]
     records: usize,
     /// Write vips-adult.csv, vips-adult.json and vips-adult.svg to this folder.
@@ -45,18 +45,18 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<String, Failure> {
-    check_least("--runs", args.runs, 1)?;
-    check_least("--records", args.records, 100)?;
+    check_minimum("--runs", args.runs, 1)?;
+    check_minimum("--records", args.records, 100)?;
     check_budgets(&args.epsilon, args.delta)?;
     args.out.as_deref().map_or(Ok(()), output::make_folder)?;
     let data = Adult::read(&args.data)?;
-    let each: usize = args.methods.iter().map(|method| method.asked(&args.epsilon).len()).sum();
+    let each: usize = args.methods.iter().map(|method| method.budgets(&args.epsilon).len()).sum();
     let progress = Progress::new("fits", args.runs * each);
     let mut outcomes: Vec<Outcome> = Vec::new();
     for run in 0..args.runs as u64 {
         let split = data.split(run, args.records);
         for method in &args.methods {
-            for asked in method.asked(&args.epsilon) {
+            for asked in method.budgets(&args.epsilon) {
                 outcomes.push(method.run(&data, &split, asked, args.delta, run)?);
                 progress.show(outcomes.len());
             }
@@ -71,7 +71,7 @@ pub(super) fn run(args: &Args) -> Result<String, Failure> {
         "rows": rows,
         "outcomes": outcomes,
     });
-    let shown = table(&rows).map_err(ReproduceError::from)?;
+    let shown = table(&rows).map_err(ExperimentError::from)?;
     write_all(args.out.as_deref(), "vips-adult", &shown.to_csv(), &document)?;
     if let (Some(folder), Some(svg)) = (&args.out, figure(&rows)) {
         write(folder, "vips-adult.svg", &svg)?;
@@ -103,14 +103,4 @@ fn header(args: &Args, data: &Adult, rows: &[Summary]) -> String {
         );
     }
     text + "\n"
-}
-
-impl From<AdultError> for Failure {
-    fn from(error: AdultError) -> Self {
-        let hint = match error {
-            AdultError::NoData { .. } => "name the folder of the data set with --data",
-            _ => "see --help for what each option means",
-        };
-        Self::from_error(&error, hint)
-    }
 }

@@ -3,19 +3,18 @@
 use std::path::PathBuf;
 
 use reticent_experiments::conjugate::{
-    Adult, AdultError, Covered, Draws, Efficiency, Model, Setting, coverage, densities, efficiency,
+    Adult, Covered, Draws, Efficiency, Model, Setting, coverage, densities, efficiency,
 };
+use reticent_experiments::error::ExperimentError;
 use reticent_experiments::figure::{Scale, Series, html, lines};
 use reticent_experiments::table::{Cell, Table, digits};
-use reticent_experiments::table1::ReproduceError;
 use serde_json::{Value, json};
 
 use super::output::{self, Failure, make_folder, write};
 use super::progress::Progress;
-use super::{check_budgets, check_least, write_all};
+use super::{check_budgets, check_minimum, not_usage, write_all};
 
-const SIMULATED: &str =
-    "The data are simulated, and so is the noise: this shows what methods do, and protects nobody.";
+const SIMULATED: &str = "Data and noise are simulated: the experiment measures methods and gives no privacy.";
 
 /// Private posteriors of one rate as a picture.
 #[derive(clap::Args)]
@@ -48,7 +47,7 @@ pub(super) struct Fig1Args {
     out: PathBuf,
 }
 
-/// How far samples of a rate are from the truth, as records grow.
+/// Error of samples of a rate, by number of records.
 #[derive(clap::Args)]
 #[command(after_help = "\
 After Figure 2 of Foulds et al.
@@ -72,7 +71,7 @@ pub(super) struct Fig2Args {
     records: Vec<usize>,
 }
 
-/// What a sample is worth beside the best estimate, as records grow.
+/// Efficiency of posterior samples relative to the best estimate, by number of records.
 #[derive(clap::Args)]
 #[command(after_help = "\
 After Theorems 4 and 5 of Foulds et al.: a draw from a posterior has twice the variance of the best estimate, a sample at
@@ -110,7 +109,7 @@ pub(super) struct GrowingArgs {
     json: bool,
 }
 
-/// How often intervals from noisy statistics hold the truth.
+/// Coverage of intervals from noisy statistics.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:
@@ -156,7 +155,7 @@ pub(super) struct NaiveBayesArgs {
     json: bool,
 }
 
-/// Refuses what is no rate, no truncation or no budget.
+/// Validates rate, truncation and budget.
 fn setting(p: f64, truncation: f64, epsilon: f64) -> Result<Setting, Failure> {
     check_budgets(&[epsilon], 1e-6)?;
     if !(p > 0.0 && p < 1.0 && truncation > 0.0 && truncation < 0.5) {
@@ -172,8 +171,8 @@ fn settings_json(Setting { p, truncation, epsilon }: Setting, temperature: f64) 
 
 pub(super) fn fig1(args: &Fig1Args) -> Result<String, Failure> {
     let setting = setting(args.rate, args.truncation, args.epsilon)?;
-    check_least("--records", args.records, 1)?;
-    check_least("--draws", args.draws, 1)?;
+    check_minimum("--records", args.records, 1)?;
+    check_minimum("--draws", args.draws, 1)?;
     make_folder(&args.out)?;
     let found = densities(setting, args.records, args.draws, args.seed);
     write(&args.out, "foulds-fig1.svg", &found.svg())?;
@@ -181,7 +180,7 @@ pub(super) fn fig1(args: &Fig1Args) -> Result<String, Failure> {
         Table::new(&["rate", "without_privacy", "posterior_sample", "printed_1", "noise_aware_1"]);
     for (k, &rate) in found.grid.iter().enumerate() {
         let row = [rate, found.exact[k], found.sample[k], found.printed[0][k], found.noise_aware[0][k]];
-        table.push(row.map(Cell::from).to_vec()).map_err(ReproduceError::from)?;
+        table.push(row.map(Cell::from).to_vec()).map_err(ExperimentError::from)?;
     }
     let document = json!({
         "private": false,
@@ -264,9 +263,9 @@ fn growing(
     (name, title, what, axis): (&str, &str, &str, &str),
     of: fn(&Efficiency) -> Draws,
 ) -> Result<String, Failure> {
-    check_least("--repeats", args.repeats as usize, 2)?;
+    check_minimum("--repeats", args.repeats as usize, 2)?;
     for &size in sizes {
-        check_least("--records", size, 1)?;
+        check_minimum("--records", size, 1)?;
     }
     args.out.as_deref().map_or(Ok(()), make_folder)?;
     let progress = Progress::new("sizes", sizes.len());
@@ -285,9 +284,9 @@ fn growing(
         let values: Vec<f64> = NAMES.iter().map(|(_, _, pick)| pick(&draws)).chain([row.ratio()]).collect();
         let text = values.iter().map(|&x| Cell::from(digits(x, 4).as_str()));
         let cells = std::iter::once(row.records.to_string().as_str().into()).chain(text).collect();
-        shown.push(cells).map_err(ReproduceError::from)?;
+        shown.push(cells).map_err(ExperimentError::from)?;
         let cells = std::iter::once(row.records as f64).chain(values).map(Cell::from).collect();
-        exact.push(cells).map_err(ReproduceError::from)?;
+        exact.push(cells).map_err(ExperimentError::from)?;
     }
     let document = json!({
         "private": false,
@@ -317,9 +316,9 @@ fn growing(
 
 pub(super) fn covered(args: &CoverageArgs) -> Result<String, Failure> {
     check_budgets(&args.epsilon, 1e-6)?;
-    check_least("--sets", args.sets as usize, 2)?;
+    check_minimum("--sets", args.sets as usize, 2)?;
     for &records in &args.records {
-        check_least("--records", records, 2)?;
+        check_minimum("--records", records, 2)?;
     }
     args.out.as_deref().map_or(Ok(()), make_folder)?;
     let models = [Model::Bernoulli, Model::Dirichlet, Model::Mean];
@@ -352,7 +351,7 @@ pub(super) fn covered(args: &CoverageArgs) -> Result<String, Failure> {
             printed,
             row.standard_error.into(),
         ];
-        table.push(cells).map_err(ReproduceError::from)?;
+        table.push(cells).map_err(ExperimentError::from)?;
     }
     let document = json!({
         "private": false,
@@ -365,7 +364,7 @@ pub(super) fn covered(args: &CoverageArgs) -> Result<String, Failure> {
         return Ok(output::json(&document));
     }
     Ok(format!(
-        "How often intervals of 95 % hold the truth, {} data sets each: a rate of 0.3 and a mean of 0.2 with deviation 0.4 within\n\
+        "Coverage of 95 % intervals, {} data sets each: a rate of 0.3 and a mean of 0.2 with deviation 0.4 within\n\
          [-1, 1], and 20 shares drawn from their prior; Laplace noise, replace-one adjacency. {SIMULATED}\n\n{}",
         args.sets,
         table.to_text()
@@ -374,11 +373,11 @@ pub(super) fn covered(args: &CoverageArgs) -> Result<String, Failure> {
 
 pub(super) fn naive_bayes(args: &NaiveBayesArgs) -> Result<String, Failure> {
     check_budgets(&args.epsilon, args.delta)?;
-    check_least("--runs", args.runs as usize, 1)?;
-    let adult = Adult::read(&args.data)?;
+    check_minimum("--runs", args.runs as usize, 1)?;
+    let adult = Adult::read(&args.data).map_err(not_usage)?;
     let mut rows = Vec::new();
     for &epsilon in &args.epsilon {
-        rows.push(adult.scores(epsilon, args.delta, args.runs)?);
+        rows.push(adult.scores(epsilon, args.delta, args.runs).map_err(not_usage)?);
     }
     if args.json {
         return Ok(output::json(
@@ -391,7 +390,7 @@ pub(super) fn naive_bayes(args: &NaiveBayesArgs) -> Result<String, Failure> {
         let values =
             [row.without_privacy, row.noise_aware, row.naive, row.gaussian_without_privacy, row.gaussian];
         let cells = std::iter::once(row.epsilon).chain(values).map(Cell::from).collect();
-        table.push(cells).map_err(ReproduceError::from)?;
+        table.push(cells).map_err(ExperimentError::from)?;
     }
     Ok(format!(
         "The share of right classes on the test part of the census income data: naive Bayes from tables of counts of all columns but\n\
@@ -401,10 +400,4 @@ pub(super) fn naive_bayes(args: &NaiveBayesArgs) -> Result<String, Failure> {
         args.runs,
         table.to_text()
     ))
-}
-
-impl From<AdultError> for Failure {
-    fn from(error: AdultError) -> Self {
-        Self::from_error(&error, "say with --data where adult.parquet is").not_usage()
-    }
 }

@@ -3,22 +3,22 @@
 use std::path::PathBuf;
 
 use reticent_experiments::coverage::{Coverage, Row, Share, Start};
+use reticent_experiments::error::ExperimentError;
 use reticent_experiments::mixture::Simulation;
 use reticent_experiments::table::{Cell, Table, digits};
-use reticent_experiments::table1::ReproduceError;
 use serde_json::json;
 
 use super::output::{self, Failure};
 use super::progress::Progress;
-use super::{check_budgets, check_least, write_all};
+use super::{check_budgets, check_minimum, write_all};
 
-/// How often private regions hold the truth.
+/// Coverage of private credible regions.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:
   reticent-experiments coverage --sets 2 --epsilon 10")]
 pub(super) struct Args {
-    /// How many data sets.
+    /// Number of data sets.
     #[arg(long, default_value_t = 200)]
     sets: usize,
     /// A budget; may be given several times.
@@ -46,7 +46,7 @@ const SIMULATION: Simulation = Simulation {
 };
 
 pub(super) fn run(args: &Args) -> Result<String, Failure> {
-    check_least("--sets", args.sets, 2)?;
+    check_minimum("--sets", args.sets, 2)?;
     check_budgets(&args.epsilon, args.delta)?;
     args.out.as_deref().map_or(Ok(()), output::make_folder)?;
     let experiment = Coverage {
@@ -113,7 +113,7 @@ fn name(start: Start) -> &'static str {
     }
 }
 
-fn shown(rows: &[Row]) -> Result<Table, ReproduceError> {
+fn shown(rows: &[Row]) -> Result<Table, ExperimentError> {
     let share = |Share { share, standard_error }: Share| {
         format!("{:.1} \u{b1} {:.1} %", 100.0 * share, 100.0 * standard_error)
     };
@@ -132,7 +132,7 @@ fn shown(rows: &[Row]) -> Result<Table, ReproduceError> {
     Ok(table)
 }
 
-fn exact(rows: &[Row]) -> Result<Table, ReproduceError> {
+fn exact(rows: &[Row]) -> Result<Table, ExperimentError> {
     let columns = [
         "epsilon",
         "start",

@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 
 use reticent_experiments::crashes::{
-    CrashError, Crashes, Experiment, Method, Regions, Report, paid_assignments, picture, posterior, run,
+    Crashes, Experiment, Method, Regions, Report, paid_assignments, picture, posterior, run,
 };
 use reticent_experiments::figure::{Scale, lines};
 
 use super::output::{self, Failure, write};
 use super::progress::Progress;
-use super::{check_budgets, check_least, write_all};
+use super::{check_budgets, check_minimum, write_all};
 
-/// Private hidden Markov models of crashes by region and month, beside naive Bayes.
+/// Private hidden Markov models of crashes by region and month, compared with naive Bayes.
 #[derive(clap::Args)]
 #[command(after_help = "\
 After section 5 of Foulds, Geumlek, Welling and Chaudhuri, \"On the theory and practice of privacy-preserving Bayesian data
@@ -35,7 +35,7 @@ pub(super) struct Args {
     /// The delta of every budget.
     #[arg(long, default_value_t = 1e-6, allow_negative_numbers = true)]
     delta: f64,
-    /// How many splits, with a tenth of the cells held out in each.
+    /// Number of splits, with a tenth of the cells held out in each.
     #[arg(long, default_value_t = 10)]
     splits: usize,
     /// States of the models that are scored.
@@ -62,11 +62,11 @@ pub(super) struct Args {
 }
 
 pub(super) fn table(args: &Args) -> Result<String, Failure> {
-    check_least("--splits", args.splits, 1)?;
-    check_least("--states", args.states, 1)?;
-    check_least("--chains", args.chains, 1)?;
-    check_least("--iterations", args.iterations, 2)?;
-    check_least("--drawn-states", args.drawn_states, 2)?;
+    check_minimum("--splits", args.splits, 1)?;
+    check_minimum("--states", args.states, 1)?;
+    check_minimum("--chains", args.chains, 1)?;
+    check_minimum("--iterations", args.iterations, 2)?;
+    check_minimum("--drawn-states", args.drawn_states, 2)?;
     check_budgets(&args.epsilon, args.delta)?;
     check_budgets(&[args.drawn_epsilon], args.delta)?;
     output::make_folder(&args.out)?;
@@ -150,15 +150,4 @@ fn header(args: &Args) -> String {
          ahead of naive        the noise-aware one, \u{b1} standard error\n",
         args.splits, args.states, args.delta
     )
-}
-
-impl From<CrashError> for Failure {
-    fn from(error: CrashError) -> Self {
-        let hint = match error {
-            CrashError::NoData { .. } => "name the folder of the data with --data",
-            CrashError::File { .. } => "name a folder that you may write to with --out",
-            _ => "see --help for what each option means",
-        };
-        Self::from_error(&error, hint)
-    }
 }

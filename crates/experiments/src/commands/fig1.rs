@@ -2,15 +2,16 @@
 
 use std::path::PathBuf;
 
+use reticent_experiments::error::ExperimentError;
 use reticent_experiments::figure::{FigureError, Panel, html, svg};
 use reticent_experiments::mixture::paper_data;
 use reticent_experiments::table::Table;
-use reticent_experiments::table1::{Method, ReproduceError, outcome, run as fit};
+use reticent_experiments::table1::{Method, outcome, run as fit};
 use reticent_experiments::truth;
 
 use super::output::{Failure, make_folder, write};
 use super::progress::Progress;
-use super::{check_budgets, check_least};
+use super::{check_budgets, check_minimum};
 
 /// The posteriors of one data set as a picture, with a page around it.
 #[derive(clap::Args)]
@@ -44,9 +45,9 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<String, Failure> {
-    check_least("--records", args.records, 2)?;
-    check_least("--dimension", args.dimension, 2)?;
-    check_least("--components", args.components, 1)?;
+    check_minimum("--records", args.records, 2)?;
+    check_minimum("--dimension", args.dimension, 2)?;
+    check_minimum("--components", args.components, 1)?;
     check_budgets(&args.epsilon, args.delta)?;
     let data = paper_data(args.seed, args.records, args.components, args.dimension)
         .map_err(|error| Failure::from_error(&error, "use another --seed, such as 60"))?;
@@ -87,7 +88,7 @@ pub(super) fn run(args: &Args) -> Result<String, Failure> {
                 found.naive_kl.into(),
                 (100.0 * found.covered).into(),
             ])
-            .map_err(ReproduceError::from)?;
+            .map_err(ExperimentError::from)?;
         progress.show(done + 1);
     }
     drop(progress);

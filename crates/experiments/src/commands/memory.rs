@@ -4,17 +4,17 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use clap::ValueEnum;
+use reticent_experiments::error::ExperimentError;
 use reticent_experiments::figure::{Scale, Series, lines};
 use reticent_experiments::memory::{COMPONENTS, DIMENSION, Engine, STEPS, peak, size_of_records, work};
 use reticent_experiments::table::{Table, digits};
-use reticent_experiments::table1::ReproduceError;
 use serde_json::json;
 
 use super::output::{self, Failure, write};
 use super::progress::Progress;
-use super::{check_least, write_all};
+use super::{check_minimum, write_all};
 
-/// How much memory SEP and EP need as records grow (only on Linux).
+/// Memory of SEP and EP by number of records (Linux only).
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:
@@ -71,7 +71,7 @@ pub(super) fn run(args: &Args) -> Result<String, Failure> {
         return Err(only_on_linux());
     }
     for &records in &args.records {
-        check_least("--records", records, 2)?;
+        check_minimum("--records", records, 2)?;
     }
     args.out.as_deref().map_or(Ok(()), output::make_folder)?;
     let progress = Progress::new("measurements", 2 * args.records.len());
@@ -117,7 +117,7 @@ fn megabytes(bytes: u64) -> f64 {
     bytes as f64 / 1e6
 }
 
-fn tables(rows: &[(usize, u64, u64)]) -> Result<(Table, Table), ReproduceError> {
+fn tables(rows: &[(usize, u64, u64)]) -> Result<(Table, Table), ExperimentError> {
     let columns = ["records", "the records", "SEP", "EP"];
     let (mut shown, mut exact) =
         (Table::new(&columns), Table::new(&["records", "records_bytes", "sep", "ep"]));
@@ -133,7 +133,7 @@ fn tables(rows: &[(usize, u64, u64)]) -> Result<(Table, Table), ReproduceError> 
     Ok((shown, exact))
 }
 
-/// Runs this program once more, as the peak of a process cannot be taken back.
+/// Runs this program as a child process, since the peak of a process cannot be reset.
 fn measure(engine: Name, records: usize) -> Result<u64, Failure> {
     let failed = |why: String| {
         let message = format!("{} of {records} records could not be measured: {why}", engine.word());

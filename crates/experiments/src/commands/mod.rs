@@ -1,4 +1,4 @@
-//! One module for each group of experiments, with its arguments and what it prints.
+//! One module for each group of experiments, with its arguments and output.
 
 mod adult;
 mod conjugate;
@@ -16,7 +16,7 @@ mod year;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use reticent_experiments::table1::ReproduceError;
+use reticent_experiments::error::ExperimentError;
 
 use output::{Failure, write_all};
 
@@ -30,7 +30,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Experiment {
-    /// How far posteriors of a mixture are from the truth, at several budgets.
+    /// Error of posteriors of a mixture, at several budgets.
     Table1(table1::Args),
     /// The posteriors of one data set as a picture, with a page around it.
     Fig1(fig1::Args),
@@ -38,23 +38,23 @@ enum Experiment {
     Table2(uci::Args),
     /// Log-likelihoods of the same.
     Table3(uci::Args),
-    /// Private hidden Markov models of crashes by region and month, beside naive Bayes.
+    /// Private hidden Markov models of crashes by region and month, compared with naive Bayes.
     FouldsHmm(crashes::Args),
-    /// How long DP-SEP takes at the size of the Year data set, and how much memory.
+    /// Time and memory of DP-SEP at the size of the Year data set.
     Year(year::Args),
     /// Logistic regression on the adult data set, by private variational Bayes and others.
     VipsAdult(adult::Args),
-    /// How often private regions hold the truth.
+    /// Coverage of private credible regions.
     Coverage(coverage::Args),
-    /// How much memory SEP and EP need as records grow (only on Linux).
+    /// Memory of SEP and EP by number of records (Linux only).
     Memory(memory::Args),
     /// Private posteriors of one rate as a picture.
     FouldsFig1(conjugate::Fig1Args),
-    /// How far samples of a rate are from the truth, as records grow.
+    /// Error of samples of a rate, by number of records.
     FouldsFig2(conjugate::Fig2Args),
-    /// What a sample is worth beside the best estimate, as records grow.
+    /// Efficiency of posterior samples relative to the best estimate, by number of records.
     FouldsAre(conjugate::AreArgs),
-    /// How often intervals from noisy statistics hold the truth.
+    /// Coverage of intervals from noisy statistics.
     FouldsCoverage(conjugate::CoverageArgs),
     /// Naive Bayes on the census income data, with and without privacy.
     NaiveBayes(conjugate::NaiveBayesArgs),
@@ -100,13 +100,24 @@ fn run(experiment: &Experiment) -> Result<String, Failure> {
     }
 }
 
-impl From<ReproduceError> for Failure {
-    fn from(error: ReproduceError) -> Self {
-        Self::from_error(&error, "see --help for what each option means")
+impl From<ExperimentError> for Failure {
+    fn from(error: ExperimentError) -> Self {
+        let hint = match error {
+            ExperimentError::NoData { .. } => "name the folder of the data with --data",
+            ExperimentError::File { .. } => "name a folder that you may write to with --out",
+            ExperimentError::TooFew { .. } => "read more records, or use smaller batches",
+            _ => "see --help for what each option means",
+        };
+        Self::from_error(&error, hint)
     }
 }
 
-/// Refuses what is not a budget, before hours of work.
+/// A failure with exit code 1: not of the usage.
+fn not_usage(error: ExperimentError) -> Failure {
+    Failure::from(error).not_usage()
+}
+
+/// Validates budgets before hours of work.
 fn check_budgets(epsilons: &[f64], delta: f64) -> Result<(), Failure> {
     if let Some(epsilon) = epsilons.iter().find(|epsilon| !(**epsilon > 0.0 && epsilon.is_finite())) {
         return Err(Failure::usage(
@@ -121,8 +132,8 @@ fn check_budgets(epsilons: &[f64], delta: f64) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses a number below the least that makes sense.
-fn check_least(option: &str, number: usize, least: usize) -> Result<(), Failure> {
+/// Refuses a number below its minimum.
+fn check_minimum(option: &str, number: usize, least: usize) -> Result<(), Failure> {
     if number < least {
         let message = format!("{option} must be at least {least}, not {number}");
         return Err(Failure::usage(message, format!("use {option} {least} or more")));

@@ -1,10 +1,10 @@
-//! What is printed and written, and what goes wrong.
+//! Output and failures of commands.
 
 use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// A command that did not work: one sentence and what to do.
+/// A failed command: a message and a hint.
 #[derive(Debug)]
 pub(super) struct Failure {
     message: String,
@@ -14,33 +14,33 @@ pub(super) struct Failure {
 }
 
 impl Failure {
-    /// The arguments make no sense.
+    /// Invalid arguments.
     pub(super) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { message: message.into(), hint: Some(hint.into()), code: 2 }
     }
 
-    /// The same failure of something other than the usage.
+    /// The same failure with exit code 1, for failures other than of the usage.
     pub(super) fn not_usage(self) -> Self {
         Self { code: 1, ..self }
     }
 
-    /// An error of the library, whose text may end with a hint of its own.
+    /// A failure from an error of the library, whose message may end with a hint.
     pub(super) fn from_error(error: &impl std::error::Error, default_hint: &str) -> Self {
         let text = error.to_string();
         let (message, hint) = text.split_once("hint: ").unwrap_or((&text, default_hint));
         Self::usage(message.trim_end().trim_end_matches(';'), hint)
     }
 
-    /// Prints the sentence and returns the exit code.
+    /// Prints message and hint, and returns the exit code.
     pub(super) fn report(&self) -> ExitCode {
         let hint = self.hint.as_ref().map_or(String::new(), |hint| format!("\nhint: {hint}"));
-        // Nothing is left to do if standard error is closed.
+        // A closed standard error is ignored.
         let _ = writeln!(std::io::stderr(), "error: {}{hint}", self.message);
         ExitCode::from(self.code)
     }
 }
 
-/// Prints a text. A reader that has gone away, as in `reticent-experiments ... | head -1`, is no error.
+/// Prints a text. A closed pipe, as in `reticent-experiments ... | head -1`, is no error.
 pub(super) fn print(text: &str) -> ExitCode {
     match std::io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => ExitCode::FAILURE,

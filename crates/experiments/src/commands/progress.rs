@@ -1,8 +1,8 @@
-//! How far a long run is.
+//! Progress of a long run.
 
 use std::io::{IsTerminal as _, Write as _};
 
-/// A line on standard error that is written over. Nothing if standard error is no terminal.
+/// A progress line on standard error, if that is a terminal.
 pub(super) struct Progress {
     what: &'static str,
     total: usize,
@@ -21,14 +21,14 @@ impl Progress {
         if self.is_shown {
             let filled = (WIDTH * done / self.total.max(1)).min(WIDTH);
             let bar = "#".repeat(filled) + &"-".repeat(WIDTH - filled);
-            // Nothing is lost if it cannot be written.
+            // Errors of progress output are ignored.
             let _ = write!(std::io::stderr(), "\r{bar} {done} of {} {}", self.total, self.what);
         }
     }
 }
 
 impl Drop for Progress {
-    /// Leaves an empty line behind, on failure too.
+    /// Clears the line, also on failure.
     fn drop(&mut self) {
         if self.is_shown {
             let _ = write!(std::io::stderr(), "\r\x1b[2K");

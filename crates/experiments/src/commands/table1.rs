@@ -3,17 +3,16 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use reticent_experiments::error::ExperimentError;
 use reticent_experiments::table::{Cell, Quartiles, Table, digits};
-use reticent_experiments::table1::{
-    Method, Outcome, PAPER, ReproduceError, Table1, mean, projections, seeds, values,
-};
+use reticent_experiments::table1::{Method, Outcome, PAPER, Table1, mean, projections, seeds, values};
 use serde_json::json;
 
 use super::output::{self, Failure};
 use super::progress::Progress;
-use super::{check_budgets, check_least, write_all};
+use super::{check_budgets, check_minimum, write_all};
 
-/// How far posteriors of a mixture are from the truth, at several budgets.
+/// Error of posteriors of a mixture, at several budgets.
 #[derive(clap::Args)]
 #[command(after_help = "\
 After Table 1 of Vinaroz and Park, \"Differentially private stochastic expectation propagation\".
@@ -21,7 +20,7 @@ After Table 1 of Vinaroz and Park, \"Differentially private stochastic expectati
 Example:
   reticent-experiments table1 --sets 2 --records 300 --dimension 2 --epsilon 5 --printed-passes 1")]
 pub(super) struct Args {
-    /// How many data sets: the published generator with the seeds 60, 61, ...
+    /// Number of data sets: the published generator with the seeds 60, 61, ...
     #[arg(long, default_value_t = 20)]
     sets: usize,
     /// Records of each.
@@ -42,7 +41,7 @@ pub(super) struct Args {
     /// Passes of the printed algorithm with the noise it needs; 0 leaves it out.
     #[arg(long, default_value_t = 100)]
     printed_passes: u64,
-    /// What posteriors are compared with.
+    /// The reference posterior.
     #[arg(long, value_enum, default_value_t = Truth::Labels)]
     truth: Truth,
     /// Write table1.csv and table1.json to this folder.
@@ -62,10 +61,10 @@ enum Truth {
 }
 
 pub(super) fn run(args: &Args) -> Result<String, Failure> {
-    check_least("--sets", args.sets, 1)?;
-    check_least("--records", args.records, 2)?;
-    check_least("--dimension", args.dimension, 1)?;
-    check_least("--components", args.components, 1)?;
+    check_minimum("--sets", args.sets, 1)?;
+    check_minimum("--records", args.records, 2)?;
+    check_minimum("--dimension", args.dimension, 1)?;
+    check_minimum("--components", args.components, 1)?;
     check_budgets(&args.epsilon, args.delta)?;
     args.out.as_deref().map_or(Ok(()), output::make_folder)?;
     let experiment = Table1 {
@@ -81,7 +80,7 @@ pub(super) fn run(args: &Args) -> Result<String, Failure> {
     let progress = Progress::new("data sets", args.sets);
     let outcomes = experiment.run(|done| progress.show(done))?;
     drop(progress);
-    let summary = experiment.summary(&outcomes).map_err(ReproduceError::from)?;
+    let summary = experiment.summary(&outcomes).map_err(ExperimentError::from)?;
     let document = json!({
         "private": false,
         "why_not_private": "the data are simulated, and compared with the truth",
@@ -154,7 +153,9 @@ fn shown(experiment: &Table1, outcomes: &[Outcome]) -> Result<Table, Failure> {
     ];
     let mut table = Table::new(&columns);
     let mut push = |cells: Vec<String>| {
-        table.push(cells.iter().map(|cell| Cell::from(cell.as_str())).collect()).map_err(ReproduceError::from)
+        table
+            .push(cells.iter().map(|cell| Cell::from(cell.as_str())).collect())
+            .map_err(ExperimentError::from)
     };
     for method in experiment.methods() {
         push(row(method, outcomes)?)?;
@@ -170,7 +171,7 @@ fn shown(experiment: &Table1, outcomes: &[Outcome]) -> Result<Table, Failure> {
     Ok(table)
 }
 
-fn row(method: Method, outcomes: &[Outcome]) -> Result<Vec<String>, ReproduceError> {
+fn row(method: Method, outcomes: &[Outcome]) -> Result<Vec<String>, ExperimentError> {
     let quartiles = |figure| Quartiles::of(&values(outcomes, method, figure));
     let all = |figure| {
         quartiles(figure).map(|Quartiles { lower, median, upper }| {

@@ -4,13 +4,11 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use reticent_core::budget::Adjacency;
-use reticent_experiments::uci::{
-    Budget, Experiment, Measure, Method, NOTE, Report, Set, Store, UciError, run,
-};
+use reticent_experiments::uci::{Budget, Experiment, Measure, Method, NOTE, Report, Set, Store, run};
 
 use super::output::{self, Failure, write};
 use super::progress::Progress;
-use super::{check_budgets, check_least, write_all};
+use super::{check_budgets, check_minimum, write_all};
 
 /// Regression on five data sets, with and without privacy, over splits.
 #[derive(clap::Args)]
@@ -36,10 +34,10 @@ pub(super) struct Args {
     /// The delta of every budget.
     #[arg(long, default_value_t = 1e-5, allow_negative_numbers = true)]
     delta: f64,
-    /// Which data sets are neighbours; may be both.
+    /// The adjacency; may be both.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Neighbours::AddRemove])]
     adjacency: Vec<Neighbours>,
-    /// How many of the published splits.
+    /// Number of the published splits.
     #[arg(long, default_value_t = 5)]
     splits: usize,
     /// Passes of methods without privacy.
@@ -51,7 +49,7 @@ pub(super) struct Args {
     /// Scale by the moments of the training part in private methods too, as the papers do: private only if these are public.
     #[arg(long)]
     assume_public_moments: bool,
-    /// Two splits and two passes, to see that it works.
+    /// Two splits and two passes, as a quick check.
     #[arg(long, conflicts_with_all = ["splits", "passes"])]
     quick: bool,
     /// The folder of results.jsonl, which runs add to, and of the tables.
@@ -79,9 +77,9 @@ pub(super) enum Number {
 
 impl Args {
     fn experiment(&self) -> Result<Experiment, Failure> {
-        check_least("--splits", self.splits, 1)?;
-        check_least("--passes", self.passes, 1)?;
-        check_least("--hidden", self.hidden.unwrap_or(1), 1)?;
+        check_minimum("--splits", self.splits, 1)?;
+        check_minimum("--passes", self.passes, 1)?;
+        check_minimum("--hidden", self.hidden.unwrap_or(1), 1)?;
         check_budgets(&self.epsilon, self.delta)?;
         let (splits, passes) = if self.quick { (2, 2) } else { (self.splits, self.passes) };
         let budget = |adjacency, epsilon| Budget {
@@ -125,7 +123,7 @@ pub(super) fn table(args: &Args, number: Number) -> Result<String, Failure> {
     let second = if number == Number::Two { Measure::LogLikelihood } else { Measure::Rmse };
     let introduction = introduction(args, &experiment);
     let document = report.to_json()?;
-    write_all(Some(&args.out), name, &report.summary().map_err(UciError::from)?.to_csv(), &document)?;
+    write_all(Some(&args.out), name, &report.summary().map_err(ExperimentError::from)?.to_csv(), &document)?;
     let page = report.to_html(&[first, second, Measure::Coverage], &introduction)?;
     write(&args.out, &format!("{name}.html"), &page)?;
     if args.json {
@@ -133,7 +131,7 @@ pub(super) fn table(args: &Args, number: Number) -> Result<String, Failure> {
     }
     let mut text = wrapped(&introduction);
     for measure in [first, Measure::Coverage] {
-        let table = report.table(measure).map_err(UciError::from)?;
+        let table = report.table(measure).map_err(ExperimentError::from)?;
         text += &format!("\n{}\n\n{}", measure.title(), table.to_text());
     }
     let folder = args.out.display();
@@ -168,17 +166,4 @@ fn introduction(args: &Args, experiment: &Experiment) -> String {
          no private method may do. delta is {:e}; the noise is fresh, so private figures vary a little from run to run.",
         experiment.splits, experiment.passes, args.delta
     )
-}
-
-impl From<UciError> for Failure {
-    fn from(error: UciError) -> Self {
-        let hint = match error {
-            UciError::NoData { .. } => {
-                "name the folder of the data sets with --data, or leave the set out with --sets"
-            }
-            UciError::File { .. } => "name a folder that you may write to with --out",
-            _ => "see --help for what each option means",
-        };
-        Self::from_error(&error, hint)
-    }
 }

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use reticent_core::model::sigmoid_belief::Curvature;
 use reticent_experiments::vips::topics::{Experiment, Method, Report};
-use reticent_experiments::vips::{Corpus, Images, VipsError, belief};
+use reticent_experiments::vips::{Corpus, Images, belief};
 use serde_json::json;
 
 use super::output::{self, Failure, write};
 use super::progress::Progress;
-use super::{check_budgets, check_least, write_all};
+use super::{check_budgets, check_minimum, not_usage, write_all};
 
 /// Topics of an encyclopedia, private and not.
 #[derive(clap::Args)]
@@ -24,16 +24,16 @@ pub(super) struct TopicsArgs {
     /// The folder of wiki_bow.parquet and wiki_vocab.txt.
     #[arg(long, value_name = "DIR", default_value = "../shared/data")]
     data: PathBuf,
-    /// How many documents to read.
+    /// Number of documents to read.
     #[arg(long, default_value_t = 326_297)]
     documents: usize,
-    /// How many of them are held out.
+    /// Number of held-out documents.
     #[arg(long, default_value_t = 2000)]
     held_out: usize,
     /// Topics.
     #[arg(long, default_value_t = 50)]
     topics: usize,
-    /// The epsilon that is truly spent.
+    /// The actual epsilon.
     #[arg(long, default_value_t = 2.38, allow_negative_numbers = true)]
     epsilon: f64,
     /// Its delta.
@@ -56,10 +56,10 @@ pub(super) enum Shown {
 
 pub(super) fn topics(args: &TopicsArgs, shown: Shown) -> Result<String, Failure> {
     check_budgets(&[args.epsilon], args.delta)?;
-    check_least("--topics", args.topics, 1)?;
-    check_least("--held-out", args.held_out, 1)?;
+    check_minimum("--topics", args.topics, 1)?;
+    check_minimum("--held-out", args.held_out, 1)?;
     args.out.as_deref().map_or(Ok(()), output::make_folder)?;
-    let corpus = Corpus::read(&args.data, args.documents)?;
+    let corpus = Corpus::read(&args.data, args.documents).map_err(not_usage)?;
     let experiment = Experiment {
         topics: args.topics,
         held_out: args.held_out,
@@ -70,14 +70,14 @@ pub(super) fn topics(args: &TopicsArgs, shown: Shown) -> Result<String, Failure>
     let progress = Progress::new("fits", Method::ALL.len());
     let mut outcomes = Vec::new();
     for method in Method::ALL {
-        outcomes.push(experiment.fit(method, &corpus)?);
+        outcomes.push(experiment.fit(method, &corpus).map_err(not_usage)?);
         progress.show(outcomes.len());
     }
     drop(progress);
-    let report = Report { baseline: experiment.baseline(&corpus)?, outcomes };
+    let report = Report { baseline: experiment.baseline(&corpus).map_err(not_usage)?, outcomes };
     let (name, table) = match shown {
-        Shown::Perplexities => ("vips-lda", report.table()?),
-        Shown::Words => ("vips-table3", report.words(&corpus.words, 3)?),
+        Shown::Perplexities => ("vips-lda", report.table().map_err(not_usage)?),
+        Shown::Words => ("vips-table3", report.words(&corpus.words, 3).map_err(not_usage)?),
     };
     let document = json!({
         "documents": corpus.documents.len(),
@@ -118,7 +118,7 @@ pub(super) struct BeliefArgs {
     /// The folder of mnist_train.parquet and mnist_test.parquet.
     #[arg(long, value_name = "DIR", default_value = "../shared/data")]
     data: PathBuf,
-    /// How many training images to read.
+    /// Number of training images to read.
     #[arg(long, default_value_t = 60_000)]
     images: usize,
     /// Hidden units.
@@ -149,11 +149,11 @@ pub(super) struct BeliefArgs {
 
 pub(super) fn belief(args: &BeliefArgs) -> Result<String, Failure> {
     check_budgets(&[args.noise_multiplier], args.delta)?;
-    check_least("--units", args.units, 1)?;
-    args.batches.iter().try_for_each(|batch| check_least("--batches", *batch, 1))?;
+    check_minimum("--units", args.units, 1)?;
+    args.batches.iter().try_for_each(|batch| check_minimum("--batches", *batch, 1))?;
     args.out.as_deref().map_or(Ok(()), output::make_folder)?;
-    let train = Images::read(&args.data, "mnist_train.parquet", args.images)?;
-    let test = Images::read(&args.data, "mnist_test.parquet", args.tested)?;
+    let train = Images::read(&args.data, "mnist_train.parquet", args.images).map_err(not_usage)?;
+    let test = Images::read(&args.data, "mnist_test.parquet", args.tested).map_err(not_usage)?;
     let experiment = belief::Experiment {
         units: args.units,
         batches: args.batches.clone(),
@@ -163,9 +163,9 @@ pub(super) fn belief(args: &BeliefArgs) -> Result<String, Failure> {
         tested: args.tested,
     };
     let progress = Progress::new("batch sizes", args.batches.len());
-    let outcomes = experiment.run(&train, &test, |done| progress.show(done))?;
+    let outcomes = experiment.run(&train, &test, |done| progress.show(done)).map_err(not_usage)?;
     drop(progress);
-    let table = belief::table(&outcomes)?;
+    let table = belief::table(&outcomes).map_err(not_usage)?;
     let document = json!({ "units": args.units, "noise_multiplier": args.noise_multiplier, "delta": args.delta, "outcomes": outcomes });
     write_all(args.out.as_deref(), "vips-sbn", &table.to_csv(), &document)?;
     if let Some(folder) = &args.out {
@@ -184,15 +184,4 @@ pub(super) fn belief(args: &BeliefArgs) -> Result<String, Failure> {
         args.delta,
         table.to_text()
     ))
-}
-
-impl From<VipsError> for Failure {
-    fn from(error: VipsError) -> Self {
-        let hint = match error {
-            VipsError::NoData { .. } => "name the folder of the data with --data",
-            VipsError::TooFew { .. } => "read more records, or use smaller batches",
-            _ => "see --help for what each option means",
-        };
-        Self::from_error(&error, hint).not_usage()
-    }
 }

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use reticent_experiments::table::digits;
 use reticent_experiments::year::{BATCH, DELTA, EPSILON, HIDDEN, INPUTS, Measured, RECORDS, measure, steps};
 
-use super::check_least;
+use super::check_minimum;
 use super::output::{self, Failure, write};
 use super::progress::Progress;
 
-/// How long DP-SEP on a network takes at the size of the Year data set, and how much memory.
+/// Time and memory of DP-SEP on a network at the size of the Year data set.
 #[derive(clap::Args)]
 #[command(after_help = "\
 The records are generated. All 40 passes take ten minutes or more on two cores; a part of a pass is enough to extrapolate from.
@@ -32,7 +32,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<String, Failure> {
-    check_least("--records", args.records, BATCH)?;
+    check_minimum("--records", args.records, BATCH)?;
     if !(args.passes > 0.0 && args.passes.is_finite()) {
         let message = format!("--passes must be positive and finite, not {}", args.passes);
         return Err(Failure::usage(message, "use a number such as 0.05"));

@@ -1,16 +1,16 @@
 //! Naive Bayes on the census income data.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use reticent_core::budget::{Adjacency, Privacy, Unlimited};
 use reticent_core::engine::conjugate::NoiseTreatment;
 use reticent_core::model::conjugate::NaiveBayesPlan;
 use reticent_core::wall::{NoiseSource, Records, WallError};
-use reticent_tables::{Column, Encoder, Kind, Schema, SchemaError, Source, TableError};
+use reticent_tables::{Column, Encoder, Kind, Schema, Source};
 use serde::Serialize;
-use thiserror::Error;
 
 use crate::baseline::GaussianNaiveBayes;
+use crate::error::ExperimentError;
 
 /// The data, encoded; bounds and levels are taken to be public.
 pub struct Adult {
@@ -27,9 +27,9 @@ pub struct AdultScores {
     pub epsilon: f64,
     /// Tables of counts, without privacy.
     pub without_privacy: f64,
-    /// With privacy, knowing the noise; averaged over runs.
+    /// With privacy, noise-aware; averaged over runs.
     pub noise_aware: f64,
-    /// With privacy, noisy counts taken for true ones.
+    /// With privacy, noisy counts treated as exact.
     pub naive: f64,
     /// Normal numeric columns, without privacy.
     pub gaussian_without_privacy: f64,
@@ -39,36 +39,18 @@ pub struct AdultScores {
     pub runs: u64,
 }
 
-/// Why it failed.
-#[derive(Debug, Error)]
-#[allow(missing_docs, reason = "each message says what its variant is")]
-pub enum AdultError {
-    #[error("there is no {}", file.display())]
-    NoData { file: PathBuf },
-    #[error(transparent)]
-    Table(#[from] TableError),
-    #[error(transparent)]
-    Schema(#[from] SchemaError),
-    #[error(transparent)]
-    Wall(#[from] WallError),
-    #[error(transparent)]
-    Privacy(#[from] reticent_core::budget::PrivacyError),
-    #[error("there is no such column: {column}")]
-    Column { column: &'static str },
-}
-
 /// Bins of numbers.
 const BINS: usize = 16;
 
 impl Adult {
-    /// Reads `adult.parquet` in a folder: the target is `income`, and `split` says what is for training.
+    /// Reads `adult.parquet` in a folder: the target is `income`, and the column `split` marks training rows.
     ///
     /// # Errors
-    /// [`AdultError`] if there is no such file, or if it has other columns.
-    pub fn read(folder: &Path) -> Result<Self, AdultError> {
+    /// [`ExperimentError`] if there is no such file, or if it has other columns.
+    pub fn read(folder: &Path) -> Result<Self, ExperimentError> {
         let file = folder.join("adult.parquet");
         if !file.is_file() {
-            return Err(AdultError::NoData { file });
+            return Err(ExperimentError::NoData { file: "adult.parquet".into(), folder: folder.to_owned() });
         }
         let source = Source::open(&file)?;
         let all = Schema::from_data_assuming_public(&source, Some("income"))?;
@@ -79,9 +61,9 @@ impl Adult {
             .cloned()
             .collect();
         let split = all.features().iter().find(|column| column.name() == "split");
-        let split = split.ok_or(AdultError::Column { column: "split" })?;
+        let split = split.ok_or(ExperimentError::Column { column: "split" })?;
         let training = split.levels().iter().position(|&level| level == "train");
-        let training = training.ok_or(AdultError::Column { column: "split" })?;
+        let training = training.ok_or(ExperimentError::Column { column: "split" })?;
         let width = |column: &Column| match column.kind() {
             Kind::Categorical { .. } => column.levels().len(),
             _ => 1,
@@ -119,11 +101,11 @@ impl Adult {
         (places.len() - 1, rows.chunks_exact(self.width()).flat_map(pick).collect())
     }
 
-    /// Fits all models to the training part and asks them about the rest. The noise is fresh.
+    /// Fits all models to the training part and scores them on the rest. The noise is fresh.
     ///
     /// # Errors
-    /// What the wall refuses.
-    pub fn scores(&self, epsilon: f64, delta: f64, runs: u64) -> Result<AdultScores, AdultError> {
+    /// Errors of the wall.
+    pub fn scores(&self, epsilon: f64, delta: f64, runs: u64) -> Result<AdultScores, ExperimentError> {
         let privacy = Privacy::new(epsilon, delta, Adjacency::ReplaceOne)?;
         // Normal columns need no delta.
         let pure = Privacy::new(epsilon, 0.0, Adjacency::ReplaceOne)?;
@@ -150,7 +132,7 @@ impl Adult {
                 GaussianNaiveBayes::fit(columns, count, records, source, privacy, Box::new(Unlimited))?;
             Ok(accuracy(&test, columns + 1, |inputs| model.log_odds(inputs) > 0.0))
         };
-        let mean = |one: &dyn Fn() -> Result<f64, AdultError>| -> Result<f64, AdultError> {
+        let mean = |one: &dyn Fn() -> Result<f64, ExperimentError>| -> Result<f64, ExperimentError> {
             let all = (0..runs).map(|_| one()).collect::<Result<Vec<_>, _>>()?;
             Ok(all.iter().sum::<f64>() / runs as f64)
         };

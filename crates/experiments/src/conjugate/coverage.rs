@@ -1,4 +1,4 @@
-//! How often intervals of 95 % hold the truth.
+//! Coverage of 95 % intervals.
 
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
@@ -11,7 +11,7 @@ use reticent_core::model::conjugate::{MeanPlan, Rate, Shares};
 use serde::Serialize;
 
 use super::{FLAT, Setting, laplace};
-use crate::table1::ReproduceError;
+use crate::error::ExperimentError;
 
 /// What is estimated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -34,11 +34,11 @@ pub struct Covered {
     pub records: usize,
     /// Pure, under replace-one adjacency.
     pub epsilon: f64,
-    /// The share of intervals that know the noise and hold the truth.
+    /// Coverage of noise-aware intervals.
     pub noise_aware: f64,
-    /// The same if noisy sums are taken for true ones.
+    /// Coverage if noisy sums are treated as exact.
     pub naive: f64,
-    /// The paper's, with both counts; of rates only.
+    /// Coverage of the intervals of the paper, from both noisy counts; rates only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub printed: Option<f64>,
     /// One standard error of a share of 95 %.
@@ -48,11 +48,11 @@ pub struct Covered {
 const LEVELS: usize = 20;
 const TRUTH: (f64, f64) = (0.2, 0.4);
 
-/// Measures over so many data sets.
+/// Measures the coverage over simulated data sets.
 ///
 /// # Errors
-/// What planning refuses.
-pub fn coverage(model: Model, records: usize, epsilon: f64, sets: u64) -> Result<Covered, ReproduceError> {
+/// Errors of planning.
+pub fn coverage(model: Model, records: usize, epsilon: f64, sets: u64) -> Result<Covered, ExperimentError> {
     let privacy = Privacy::new(epsilon, 0.0, Adjacency::ReplaceOne)?;
     let aware = MeanPlan::new((-1.0, 1.0), TRUTH.1, (0.0, 1.0), records, &privacy)?;
     let naive = MeanPlan { reading: NoiseTreatment::Naive, ..aware.clone() };

@@ -7,7 +7,7 @@ use reticent_figure::{Axis, Plot, Style, colour};
 
 use super::{FLAT, Setting};
 
-/// What is drawn.
+/// Densities of Figure 1.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Densities {
     /// Rates at which densities are.
@@ -24,7 +24,7 @@ pub struct Densities {
     pub temperature: f64,
 }
 
-/// The posteriors for so many records, of which the nearest whole number to the true rate happened.
+/// The posteriors for `records` records with the expected number of successes, rounded.
 #[must_use]
 pub fn densities(setting: Setting, records: usize, draws: usize, seed: u64) -> Densities {
     let n = records as f64;
@@ -57,8 +57,8 @@ impl Densities {
     /// The densities as SVG: many thin lines for the draws of the noise, a thick one where there is no noise.
     #[must_use]
     pub fn svg(&self) -> String {
-        let most = self.exact.iter().copied().fold(0.0, f64::max) * 1.35;
-        let axes = (Axis::between("rate", 0.0, 1.0), Axis::between("density", 0.0, most));
+        let max = self.exact.iter().copied().fold(0.0, f64::max) * 1.35;
+        let axes = (Axis::between("rate", 0.0, 1.0), Axis::between("density", 0.0, max));
         let title = "Posterior densities of a rate, over draws of the privacy noise";
         let mut plot = Plot::new(title, (460.0, 300.0), axes.0, axes.1).clipped();
         let sample = format!("posterior sample, T = {:.2}", self.temperature);

@@ -1,4 +1,4 @@
-//! Figure 2 and Theorems 4 and 5: what a sample is worth as records grow.
+//! Figure 2 and Theorems 4 and 5: efficiency of posterior samples by number of records.
 
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;

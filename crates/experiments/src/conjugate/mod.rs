@@ -9,7 +9,7 @@ mod coverage;
 mod densities;
 mod efficiency;
 
-pub use adult::{Adult, AdultError, AdultScores};
+pub use adult::{Adult, AdultScores};
 pub use coverage::{Covered, Model, coverage};
 pub use densities::{Densities, densities};
 pub use efficiency::{Draws, Efficiency, efficiency};
@@ -40,20 +40,20 @@ impl Setting {
         (2.0 * ((1.0 - self.truncation) / self.truncation).ln() / self.epsilon).max(1.0)
     }
 
-    /// The tempered posterior of a sample, whole.
+    /// The tempered posterior of a sample, not truncated.
     pub(crate) fn tempered(&self, records: f64, count: f64) -> Beta {
         let t = self.temperature();
         Beta { a: 1.0 + count / t, b: 1.0 + (records - count) / t }
     }
 
-    /// The paper's posterior: both counts with noise, moved up to 0, taken for true ones.
+    /// The posterior of the paper: both noisy counts, clamped at 0, treated as exact.
     pub(crate) fn printed(&self, records: f64, count: f64, rng: &mut impl Rng) -> Beta {
         let scale = 2.0 / self.epsilon;
         let mut noisy = |n: f64| (n + laplace(scale, rng)).max(0.0);
         Beta { a: 1.0 + noisy(count), b: 1.0 + noisy(records - count) }
     }
 
-    /// Ours: one count with half of that noise, which the posterior knows.
+    /// The noise-aware posterior of one count with half of that noise.
     pub(crate) fn noise_aware(&self, records: f64, count: f64, rng: &mut impl Rng) -> Rate {
         let scale = 1.0 / self.epsilon;
         let noisy = count + laplace(scale, rng);

@@ -1,6 +1,6 @@
 //! Fatal crashes by region, month and five categorical fields.
 
-use super::CrashError;
+use crate::error::{ExperimentError, by_name};
 use crate::numpy::RandomState;
 use reticent_core::model::hmm::{Coded, Coding, Counts, Layout};
 use reticent_tables::{Column, Encoder, Kind, Schema, Source};
@@ -9,7 +9,7 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-/// What a region is.
+/// Kind of region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Regions {
@@ -23,7 +23,7 @@ impl Regions {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Division, Self::State];
 
-    /// As the command line and the file have it.
+    /// Name on the command line and in the file.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -49,11 +49,10 @@ impl fmt::Display for Regions {
 }
 
 impl FromStr for Regions {
-    type Err = CrashError;
+    type Err = ExperimentError;
 
-    fn from_str(name: &str) -> Result<Self, CrashError> {
-        let known = Self::ALL.into_iter().find(|regions| regions.name() == name);
-        known.ok_or_else(|| CrashError::NoRegions { name: name.to_owned() })
+    fn from_str(name: &str) -> Result<Self, ExperimentError> {
+        by_name("kind of region", name, &Self::ALL, Self::name)
     }
 }
 
@@ -142,10 +141,10 @@ pub const FIELDS: [(&str, &[&str]); 5] = [
     ("rural_urban", &["Rural", "Urban", "Unknown"]),
 ];
 
-/// Crashes, as a model wants them.
+/// Encoded crashes.
 #[derive(Debug, Clone)]
 pub struct Crashes {
-    /// What a region is.
+    /// Kind of region.
     pub regions: Regions,
     /// How rows are written: a number each for the region, the month and the fields.
     pub coding: Coding,
@@ -161,11 +160,14 @@ impl Crashes {
     /// Reads `fars_2013_2015`, Parquet or CSV, in a folder.
     ///
     /// # Errors
-    /// [`CrashError`] if there is no such file, or if it has other columns.
-    pub fn read(folder: &Path, regions: Regions) -> Result<Self, CrashError> {
+    /// [`ExperimentError`] if there is no such file, or if it has other columns.
+    pub fn read(folder: &Path, regions: Regions) -> Result<Self, ExperimentError> {
         let candidates = ["parquet", "csv"].map(|ending| folder.join(format!("fars_2013_2015.{ending}")));
         let Some(file) = candidates.into_iter().find(|file| file.is_file()) else {
-            return Err(CrashError::NoData { folder: folder.to_owned() });
+            return Err(ExperimentError::NoData {
+                file: "fars_2013_2015.parquet".into(),
+                folder: folder.to_owned(),
+            });
         };
         let categorical = |(name, levels): (&str, &[&str])| {
             let levels: Vec<String> = levels.iter().map(|&level| level.to_owned()).collect();
@@ -183,7 +185,7 @@ impl Crashes {
     }
 
     /// Of rows with a number for each level, but for the month.
-    fn of_encoded(regions: Regions, values: &[f64]) -> Result<Self, CrashError> {
+    fn of_encoded(regions: Regions, values: &[f64]) -> Result<Self, ExperimentError> {
         let levels: Vec<usize> = [regions.names().len(), MONTHS]
             .into_iter()
             .chain(FIELDS.iter().map(|(_, levels)| levels.len()))

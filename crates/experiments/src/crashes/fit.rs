@@ -1,6 +1,7 @@
-//! One fit, and what it makes of the cells that were held out.
+//! One fit, scored on the held-out cells.
 
-use super::{CrashError, Crashes, Job, Method};
+use super::{Crashes, Job, Method};
+use crate::error::ExperimentError;
 use reticent_core::budget::{Adjacency, Privacy, Unlimited};
 use reticent_core::model::hmm::{
     Coded, Coding, Counts, Evidence, ExponentialGibbs, Gibbs, HeldOut, Hmm, HmmPlan, HmmPosterior, Layout,
@@ -10,12 +11,12 @@ use reticent_core::observer::Unobserved;
 use reticent_core::wall::{NoiseSource, Records, WallError};
 use serde::{Deserialize, Serialize};
 
-/// Passes of the sampler that pays for each update: half of the paper's, by scores of held-out cells.
+/// Passes of the sampler that charges every update: half of those of the paper, chosen by scores of held-out cells.
 pub(super) const PASSES: u64 = 100;
 /// About how many records there are: a public guess.
 const RECORDS: usize = 90_000;
 
-/// What a fit came to.
+/// Scores of a fit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
     /// The log-likelihood of held-out events, in nats for each event.
@@ -24,7 +25,7 @@ pub struct Figures {
     pub mechanism: Option<Mechanism>,
 }
 
-fn privacy(epsilon: f64, delta: f64) -> Result<Privacy, CrashError> {
+fn privacy(epsilon: f64, delta: f64) -> Result<Privacy, ExperimentError> {
     Ok(Privacy::new(epsilon, delta, Adjacency::AddRemove)?)
 }
 
@@ -37,7 +38,7 @@ pub(super) fn noisy(
     layout: &Layout,
     values: &[f64],
     privacy: &Privacy,
-) -> Result<(Counts, Mechanism), CrashError> {
+) -> Result<(Counts, Mechanism), ExperimentError> {
     let plan = HmmPlan::new(coding.clone(), 1, RECORDS, privacy)?;
     let none = Records::new(Vec::new(), coding.width())?;
     let source = NoiseSource::from_os().map_err(WallError::from)?;
@@ -49,8 +50,8 @@ pub(super) fn noisy(
 /// Fits the cells that the job's split leaves, and scores those that it does not.
 ///
 /// # Errors
-/// [`CrashError`] if there is no such fit.
-pub fn evaluate(crashes: &Crashes, job: &Job) -> Result<Figures, CrashError> {
+/// [`ExperimentError`] if there is no such fit.
+pub fn evaluate(crashes: &Crashes, job: &Job) -> Result<Figures, ExperimentError> {
     let observed = crashes.split(job.split);
     let cells = || observed.iter().enumerate().filter(|(_, observed)| !**observed);
     let events: f64 = cells().map(|(cell, _)| crashes.events(cell)).sum();
@@ -61,7 +62,7 @@ pub fn evaluate(crashes: &Crashes, job: &Job) -> Result<Figures, CrashError> {
         (Method::Exponential, Some(privacy)) => {
             (exponential(crashes, &observed, &privacy, job, held_out)?, None)
         }
-        (Method::Exponential, None) => return Err(CrashError::Budget),
+        (Method::Exponential, None) => return Err(ExperimentError::Budget),
         (method, budget) => {
             let posterior =
                 if method == Method::Naive { NoiseTreatment::Naive } else { NoiseTreatment::NoiseAware };
@@ -93,7 +94,7 @@ fn naive_bayes<'a>(
     budget: Option<&Privacy>,
     job: &Job,
     mut held_out: HeldOut<'a>,
-) -> Result<(HeldOut<'a>, Option<Mechanism>), CrashError> {
+) -> Result<(HeldOut<'a>, Option<Mechanism>), ExperimentError> {
     let width = crashes.layout.categories();
     let mut sums = vec![0.0; width];
     for (counts, _) in crashes.counts.values().chunks(width).zip(observed).filter(|(_, observed)| **observed)
@@ -126,7 +127,7 @@ fn exponential<'a>(
     privacy: &Privacy,
     job: &Job,
     mut held_out: HeldOut<'a>,
-) -> Result<HeldOut<'a>, CrashError> {
+) -> Result<HeldOut<'a>, ExperimentError> {
     let (layout, coding) = (&crashes.layout, &crashes.coding);
     let rows = crashes.rows.chunks(coding.width());
     let kept = rows.filter(|row| coding.cell(layout, row).is_some_and(|cell| observed[cell]));
@@ -145,29 +146,29 @@ fn exponential<'a>(
 /// A few states of all cells, for pictures: by noisy counts.
 ///
 /// # Errors
-/// [`CrashError`] if there is no such fit.
+/// [`ExperimentError`] if there is no such fit.
 pub fn posterior(
     crashes: &Crashes,
     states: usize,
     epsilon: f64,
     delta: f64,
-) -> Result<HmmPosterior, CrashError> {
+) -> Result<HmmPosterior, ExperimentError> {
     let values = crashes.counts.values();
     let (counts, _) = noisy(&crashes.coding, &crashes.layout, values, &privacy(epsilon, delta)?)?;
     let model = Hmm::new(crashes.layout.clone(), states)?;
     Ok(Sampling::default().run(&Evidence::new(&model, &counts, NoiseTreatment::NoiseAware)?))
 }
 
-/// The same by the sampler that pays for each update: the state that each cell had most often in the second half of the passes, and the last.
+/// The same by the sampler that charges every update: the most frequent state of each cell in the second half of the passes, and the last.
 ///
 /// # Errors
-/// [`CrashError`] if there is no such fit.
+/// [`ExperimentError`] if there is no such fit.
 pub fn paid_assignments(
     crashes: &Crashes,
     states: usize,
     epsilon: f64,
     delta: f64,
-) -> Result<[Vec<usize>; 2], CrashError> {
+) -> Result<[Vec<usize>; 2], ExperimentError> {
     let model = Hmm::new(crashes.layout.clone(), states)?;
     let privacy = privacy(epsilon, delta)?;
     let gibbs = ExponentialGibbs::new(model, crashes.coding.clone(), PASSES, RECORDS, &privacy)?;
@@ -179,7 +180,6 @@ pub fn paid_assignments(
             times.iter_mut().zip(&last).for_each(|(times, &state)| times[state] += 1);
         }
     })?;
-    let most =
-        |times: &Vec<u32>| (0..states).fold(0, |best, k| if times[k] > times[best] { k } else { best });
-    Ok([times.iter().map(most).collect(), last])
+    let max = |times: &Vec<u32>| (0..states).fold(0, |best, k| if times[k] > times[best] { k } else { best });
+    Ok([times.iter().map(max).collect(), last])
 }

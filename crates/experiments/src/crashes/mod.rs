@@ -1,7 +1,7 @@
 //! The case study of Foulds et al. (2016), section 5, on public data: a private hidden Markov model of fatal crashes by region and month.
 //!
 //! [`Crashes`] are the data, a [`Method`] is a way to fit them, and a [`Job`] one fit with all that it depends on. [`Experiment`] lists the jobs,
-//! [`run`] does those that a file does not have yet, [`Report`] shows them, and [`picture`] draws the figures.
+//! [`run`] runs those that a file does not have yet, [`Report`] tabulates them, and [`picture`] draws the figures.
 //!
 //! A tenth of the cells is held out, and scored by the log-likelihood of its events.
 //!
@@ -18,47 +18,12 @@ pub use data::{Crashes, FIELDS, MONTHS, Regions};
 pub use fit::{Figures, evaluate, paid_assignments, posterior};
 pub use report::Report;
 
-use crate::table::TableError;
-use reticent_core::budget::PrivacyError;
-use reticent_core::model::FitError;
-use reticent_core::wall::WallError;
+use crate::error::{ExperimentError, by_name};
+use crate::jobs;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::fs::OpenOptions;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::str::FromStr;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use thiserror::Error;
-
-/// Why there is no result.
-#[derive(Debug, Error)]
-#[allow(missing_docs, reason = "each message says what its variant is")]
-pub enum CrashError {
-    #[error("fars_2013_2015.parquet is not in {}", folder.display())]
-    NoData { folder: PathBuf },
-    #[error("there are no regions {name}; hint: use division or state")]
-    NoRegions { name: String },
-    #[error("there is no method {name}; hint: use naive-bayes, naive, noise-aware or exponential")]
-    NoMethod { name: String },
-    #[error("{} cannot be read or written: {kind}", file.display())]
-    File { file: PathBuf, kind: std::io::ErrorKind },
-    #[error("updates that are paid for need a budget")]
-    Budget,
-    #[error(transparent)]
-    Columns(#[from] reticent_tables::SchemaError),
-    #[error(transparent)]
-    Data(#[from] reticent_tables::TableError),
-    #[error(transparent)]
-    Model(#[from] FitError),
-    #[error(transparent)]
-    Wall(#[from] WallError),
-    #[error(transparent)]
-    Privacy(#[from] PrivacyError),
-    #[error(transparent)]
-    Table(#[from] TableError),
-}
 
 /// A way to fit crashes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -66,19 +31,19 @@ pub enum CrashError {
 pub enum Method {
     /// One state, by the counts of all cells together.
     NaiveBayes,
-    /// Noisy counts taken for the true ones, as in the paper.
+    /// Noisy counts treated as exact, as in the paper.
     Naive,
-    /// Noisy counts and what is known of the noise. Without privacy both are the same.
+    /// Noisy counts with the distribution of the noise. Without privacy both are equal.
     NoiseAware,
     /// Every update from an exponential mechanism.
     Exponential,
 }
 
 impl Method {
-    /// All of them.
+    /// All methods.
     pub const ALL: [Self; 4] = [Self::NaiveBayes, Self::Naive, Self::NoiseAware, Self::Exponential];
 
-    /// As the command line has it.
+    /// Name on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -89,7 +54,7 @@ impl Method {
         }
     }
 
-    /// As tables and figures have it.
+    /// Name in tables and figures.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
@@ -100,7 +65,7 @@ impl Method {
         }
     }
 
-    /// Whether it can do without a budget, and is not the same as another then.
+    /// Whether it has a version without privacy that differs from the other methods.
     fn has_open_version(self) -> bool {
         matches!(self, Self::NaiveBayes | Self::NoiseAware)
     }
@@ -113,24 +78,23 @@ impl fmt::Display for Method {
 }
 
 impl FromStr for Method {
-    type Err = CrashError;
+    type Err = ExperimentError;
 
-    fn from_str(name: &str) -> Result<Self, CrashError> {
-        let known = Self::ALL.into_iter().find(|method| method.name() == name);
-        known.ok_or_else(|| CrashError::NoMethod { name: name.to_owned() })
+    fn from_str(name: &str) -> Result<Self, ExperimentError> {
+        by_name("method", name, &Self::ALL, Self::name)
     }
 }
 
-/// One fit, with all that it depends on but fresh noise.
+/// One fit: everything that its result depends on, apart from fresh noise.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Job {
-    /// What a region is.
+    /// Kind of region.
     pub regions: Regions,
     /// The method.
     pub method: Method,
-    /// What a private method may spend.
+    /// Budget of a private method.
     pub epsilon: Option<f64>,
-    /// Beside epsilon.
+    /// Delta of the budget.
     pub delta: f64,
     /// The split, from 0.
     pub split: usize,
@@ -140,22 +104,22 @@ pub struct Job {
     pub chains: usize,
     /// Draws of each; the first half is not used.
     pub iterations: usize,
-    /// Passes of the method that pays for each update.
+    /// Passes of the method that charges every update.
     pub passes: u64,
 }
 
-/// What to run.
+/// Settings of the experiment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Experiment {
-    /// What regions are.
+    /// Kinds of region.
     pub regions: Vec<Regions>,
     /// Methods.
     pub methods: Vec<Method>,
     /// Budgets.
     pub epsilons: Vec<f64>,
-    /// Beside each epsilon.
+    /// Delta of every budget.
     pub delta: f64,
-    /// How many splits.
+    /// Number of splits.
     pub splits: usize,
     /// States.
     pub states: usize,
@@ -183,7 +147,7 @@ impl Experiment {
         Job { regions, method, epsilon, delta, split, states, chains, iterations, passes: fit::PASSES }
     }
 
-    /// All of them, one split after the other, so that a run that is stopped has something of everything.
+    /// All jobs, split by split, so that an interrupted run has results of every kind.
     #[must_use]
     pub fn jobs(&self) -> Vec<Job> {
         let of_split = |split| {
@@ -198,66 +162,32 @@ impl Experiment {
     }
 }
 
-/// A job that is done.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Outcome {
-    /// What was fitted.
-    pub job: Job,
-    /// How well.
-    pub figures: Figures,
-}
+/// A finished job.
+pub type Outcome = jobs::Outcome<Job, Figures>;
 
-/// Does the jobs that a file of outcomes does not have, as many at a time as there are cores, and adds each when it is done. All outcomes, and
-/// `progress` is told how many jobs are done.
+/// Runs the jobs without an outcome in `file`, one per core at a time, and stores the outcome of each. Returns all outcomes; `progress` gets
+/// the number of finished jobs.
 ///
 /// # Errors
-/// The first that any job meets.
+/// The first error of any job.
 pub fn run(
     jobs: &[Job],
     folder: &Path,
     file: &Path,
     progress: impl Fn(usize) + Sync,
-) -> Result<Vec<Outcome>, CrashError> {
-    let failed = |error: std::io::Error| CrashError::File { file: file.to_owned(), kind: error.kind() };
-    let mut writer = OpenOptions::new().create(true).append(true).open(file).map_err(failed)?;
-    let text = std::fs::read_to_string(file).map_err(failed)?;
-    if !text.is_empty() && !text.ends_with('\n') {
-        writer.write_all(b"\n").map_err(failed)?;
-    }
-    // A line that was cut short is none.
-    let known: Vec<Outcome> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    let missing: Vec<&Job> =
-        jobs.iter().filter(|job| known.iter().all(|outcome| outcome.job != **job)).collect();
+) -> Result<Vec<Outcome>, ExperimentError> {
+    let mut store = jobs::Store::open(file)?;
+    let missing: Vec<&Job> = jobs.iter().filter(|job| store.find(job).is_none()).collect();
     let crashes = Regions::ALL
         .into_iter()
         .filter(|regions| missing.iter().any(|job| job.regions == *regions))
         .map(|regions| Crashes::read(folder, regions))
         .collect::<Result<Vec<_>, _>>()?;
-    let (before, next) = (jobs.len() - missing.len(), AtomicUsize::new(0));
-    let found = Mutex::new((known, writer));
-    progress(before);
-    let work = || {
-        while let Some(job) = missing.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let Some(crashes) = crashes.iter().find(|crashes| crashes.regions == job.regions) else {
-                continue;
-            };
-            let outcome = Outcome { job: **job, figures: evaluate(crashes, job)? };
-            let mut found = found.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            let mut line = serde_json::to_vec(&outcome).map_err(|error| failed(error.into()))?;
-            line.push(b'\n');
-            found.1.write_all(&line).map_err(failed)?;
-            found.0.push(outcome);
-            progress((before + next.load(Ordering::Relaxed)).min(jobs.len()));
-        }
-        Ok::<(), CrashError>(())
+    let evaluate = |job: &Job| {
+        let of_job = crashes.iter().find(|crashes| crashes.regions == job.regions);
+        evaluate(of_job.expect("the data of every missing job are read"), job)
     };
-    let cores = std::thread::available_parallelism().map_or(1, usize::from).min(missing.len().max(1));
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().try_for_each(|worker| match worker.join() {
-            Ok(result) => result,
-            Err(panic) => std::panic::resume_unwind(panic),
-        })
-    })?;
-    Ok(found.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).0)
+    let before = jobs.len() - missing.len();
+    jobs::run(&missing, &mut store, evaluate, |done| progress(before + done))?;
+    Ok(store.outcomes().to_vec())
 }

@@ -1,12 +1,13 @@
 //! Results as tables.
 
-use super::{CrashError, Experiment, Method, Outcome, Regions};
+use super::{Experiment, Method, Outcome, Regions};
+use crate::error::ExperimentError;
 use crate::figure::Series;
 use crate::table::{Cell, Table};
 use reticent_core::model::hmm::Mechanism;
 use serde_json::{Value, json};
 
-/// What an experiment found, as far as it was done.
+/// Results of an experiment, as far as its jobs are finished.
 #[derive(Debug)]
 pub struct Report<'a> {
     experiment: &'a Experiment,
@@ -20,11 +21,11 @@ struct Row {
     mechanism: Option<Mechanism>,
     /// Mean and standard deviation over splits.
     log_likelihood: (f64, f64),
-    /// By how much it is ahead of naive Bayes at the same budget: mean over splits, and its standard error.
+    /// Gain over naive Bayes at the same budget: mean over splits, and its standard error.
     gain: Option<(f64, f64)>,
-    /// That gain over the one without privacy.
+    /// Gain as a share of that without privacy.
     share: Option<f64>,
-    /// By how much it is ahead of taking noisy counts for the true ones, likewise.
+    /// Gain over treating noisy counts as exact, with its standard error.
     ahead_of_naive: Option<(f64, f64)>,
 }
 
@@ -92,8 +93,8 @@ impl<'a> Report<'a> {
     /// A table for a terminal.
     ///
     /// # Errors
-    /// None that a table does not have.
-    pub fn table(&self, regions: Regions) -> Result<Table, CrashError> {
+    /// None in practice: rows are as wide as the table.
+    pub fn table(&self, regions: Regions) -> Result<Table, ExperimentError> {
         let columns = [
             "method",
             "epsilon",
@@ -123,8 +124,8 @@ impl<'a> Report<'a> {
     /// All rows, numbers to the last digit.
     ///
     /// # Errors
-    /// None that a table does not have.
-    pub fn summary(&self) -> Result<Table, CrashError> {
+    /// None in practice: rows are as wide as the table.
+    pub fn summary(&self) -> Result<Table, ExperimentError> {
         let mut table = Table::new(&[
             "regions",
             "method",
@@ -159,11 +160,11 @@ impl<'a> Report<'a> {
         Ok(table)
     }
 
-    /// Everything, with the outcome of each fit.
+    /// All results, with the outcome of each fit.
     ///
     /// # Errors
-    /// None that a table does not have.
-    pub fn to_json(&self) -> Result<Value, CrashError> {
+    /// None in practice: rows are as wide as the table.
+    pub fn to_json(&self) -> Result<Value, ExperimentError> {
         let Experiment { delta, splits, states, chains, iterations, .. } = self.experiment;
         let jobs = self.experiment.jobs();
         let outcomes: Vec<&Outcome> =
@@ -213,7 +214,7 @@ fn name(mechanism: Mechanism) -> &'static str {
     }
 }
 
-/// Mean and standard deviation.
+/// Mean and standard deviation over splits.
 fn moments(values: &[f64]) -> Option<(f64, f64)> {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;

@@ -18,8 +18,8 @@ pub(super) struct Closeup {
 }
 
 impl Closeup {
-    /// The least round number that shows every ring in full. Fits further off than a record usually is do not count: they
-    /// have lost their component, and would make the others too small to see.
+    /// The smallest round number that shows every ring in full. Fits farther off than a typical record are ignored: they have
+    /// lost their component, and would make the others too small.
     pub(super) fn of(data: &Mixture, panels: &[Panel]) -> Self {
         let far = (ring_quantile() * data.noise_variance).sqrt();
         let mut widest = 0.0_f64;
@@ -45,7 +45,7 @@ impl Closeup {
         Self { half, side: ((PANEL_WIDTH - BETWEEN * (squares - 1.0)) / squares).clamp(8.0, 90.0) }
     }
 
-    /// What a panel needs for it.
+    /// Height below a panel, in pixels.
     pub(super) fn height(&self) -> f64 {
         self.side + BELOW
     }

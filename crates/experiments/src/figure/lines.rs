@@ -7,9 +7,9 @@ const SIZE: (f64, f64) = (460.0, 300.0);
 /// A line with its name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// Written at its end.
+    /// Label at the end of the line.
     pub name: String,
-    /// Its points, from left to right.
+    /// Points, from left to right.
     pub points: Vec<(f64, f64)>,
     /// Dashed and without circles: what the others are compared with, such as the same method without privacy.
     pub is_reference: bool,
@@ -23,12 +23,12 @@ impl Series {
     }
 }
 
-/// How a coordinate is shown.
+/// Scale of a coordinate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
-    /// Differences are seen.
+    /// Linear.
     Linear,
-    /// Ratios are seen.
+    /// Logarithmic.
     Logarithmic,
 }
 

@@ -32,7 +32,7 @@ const BOTTOM: f64 = 52.0;
 const GAP: f64 = 16.0;
 const LEGEND_ROW: f64 = 24.0;
 
-/// Why a figure could not be drawn.
+/// Errors of a figure.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum FigureError {
     /// There are no panels, or no columns to set them in.
@@ -58,10 +58,10 @@ pub enum FigureError {
     Pairing(#[from] MetricError),
 }
 
-/// One method's answer.
+/// The fit of one method.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Panel {
-    /// What is written above the panel.
+    /// Title of the panel.
     pub title: String,
     /// The component that colours each record.
     pub labels: Vec<usize>,
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_drawn_is_said() {
+    fn invalid_figures_are_errors() {
         let data = paper_data(60, 50, 2, 2).unwrap();
         let mut far = given_labels(&data);
         far[1].mean[0] = 1e3;

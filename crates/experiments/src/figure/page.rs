@@ -4,7 +4,7 @@ use reticent_figure::escape;
 
 use crate::table::{Cell, Table};
 
-/// A page that needs nothing else: a heading, a paragraph, a figure made by [`svg`](super::svg) and a table of results.
+/// A self-contained page: a heading, a paragraph, a figure made by [`svg`](super::svg) and a table of results.
 pub fn html(title: &str, introduction: &str, figure: &str, table: &Table) -> String {
     page(
         title,

@@ -66,7 +66,7 @@ impl View {
         plot
     }
 
-    /// What the panel cannot show.
+    /// A note on components that the panel cannot show.
     fn note(&self, panel: &Panel) -> Option<String> {
         let count = |what: &dyn Fn(&Moments) -> bool| panel.components.iter().filter(|c| what(c)).count();
         let improper = count(&|c: &Moments| !is_finite(c) || cholesky(&c.covariance, c.mean.len()).is_none());

@@ -1,7 +1,7 @@
-//! The true posterior of the component means, from records in the clear.
+//! The true posterior of the component means, from unprotected records.
 //!
 //! [`given_labels`] is exact when every label is known, which is the target of the public code behind Table 1.
-//! [`nuts`] samples what inference is really asked for: the labels are unknown and summed out.
+//! [`nuts`] samples the actual target of inference: the labels are unknown and summed out.
 
 mod diagnostics;
 mod sampler;

@@ -14,23 +14,23 @@ use crate::matching::{MatchingError, assignment};
 use crate::metrics::Moments;
 use crate::mixture::{Mixture, squared_distance};
 
-/// Why the posterior could not be sampled.
+/// Errors of the sampler.
 #[derive(Debug, Error)]
 pub enum TruthError {
-    /// Convergence cannot be judged from so little.
+    /// Too few chains or draws to assess convergence.
     #[error("{chains} chains of {draws} draws are too few; at least 1 chain of 8 draws is needed")]
     TooFewDraws {
-        /// The chains asked for.
+        /// Requested chains.
         chains: usize,
-        /// The draws asked for.
+        /// Requested draws.
         draws: usize,
     },
-    /// The sampler gave up on a chain.
+    /// A chain failed.
     #[error("chain {chain} failed")]
     Sampler {
-        /// Which chain.
+        /// Index of the chain.
         chain: usize,
-        /// What the sampler said.
+        /// Message of the sampler.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// A draw is not finite.
@@ -38,16 +38,16 @@ pub enum TruthError {
     Matching(#[from] MatchingError),
 }
 
-/// How long to sample.
+/// Settings of the sampler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NutsOptions {
     /// Independent chains, each on a thread of its own.
     pub chains: usize,
-    /// Draws of each chain that adapt the sampler and are thrown away.
+    /// Burn-in draws of each chain, which adapt the sampler and are discarded.
     pub warmup: usize,
     /// Draws of each chain that are kept.
     pub draws: usize,
-    /// The same seed gives the same draws. The data are not protected, so a fixed seed harms nobody.
+    /// Seed of the draws. The data are public, so a fixed seed is harmless.
     pub seed: u64,
 }
 
@@ -57,14 +57,14 @@ impl Default for NutsOptions {
     }
 }
 
-/// A sampled posterior, summarised, and how far to trust it.
+/// Summary of a sampled posterior, with diagnostics.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Nuts {
     /// The mean and covariance of each component's draws.
     pub components: Vec<Moments>,
     /// The largest split R-hat of any coordinate; above 1.01 the chains have not mixed.
     pub r_hat: f64,
-    /// The least effective sample size of any coordinate.
+    /// The smallest effective sample size of any coordinate.
     pub ess: f64,
     /// Kept draws at which the integrator diverged; any at all is a warning.
     pub divergences: usize,

@@ -1,8 +1,9 @@
-//! One job: a fit to the training part, judged by the test part.
+//! One job: a fit to the training part, scored on the test part.
 
 use super::network::Backpropagation;
 use super::scaling::Scaling;
-use super::{Budget, Data, Job, Method, Peer, Split, UciError};
+use super::{Budget, Data, Job, Method, Peer, Split};
+use crate::error::ExperimentError;
 use crate::table1::{number_of_word, number_or_word};
 use reticent_core::baseline::{DpSgd, Variational};
 use reticent_core::budget::{Privacy, Unlimited};
@@ -12,7 +13,7 @@ use reticent_core::wall::{NoiseSource, Records};
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
-/// How well a fit predicts the test part, in the units of the target.
+/// Scores of a fit on the test part, in the units of the target.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
     /// The root of the mean squared error.
@@ -23,7 +24,7 @@ pub struct Figures {
     pub log_likelihood: f64,
     /// The share of targets in their 95 % intervals.
     pub coverage: f64,
-    /// What the fit took, on one core.
+    /// Seconds of the fit, on one core.
     pub seconds: f64,
 }
 
@@ -33,7 +34,7 @@ const VARIATIONAL_PASSES: usize = 5;
 /// Hidden units of private networks, on every set: fewer than without privacy, since each weight has its noise.
 const PRIVATE_UNITS: usize = 40;
 
-/// What a fit says of a target.
+/// The predictive distribution of a target.
 struct Said {
     mean: f64,
     log_density: f64,
@@ -41,19 +42,19 @@ struct Said {
     interval: (f64, f64),
 }
 
-/// What says it, from inputs and the target itself, all scaled.
+/// A predictor, from inputs and the target itself, all scaled.
 type Predictor = Box<dyn Fn(&[f64], f64) -> Said>;
 
-/// The ends of 95 % intervals.
+/// Tail probabilities of 95 % intervals.
 const ENDS: (f64, f64) = (0.025, 0.975);
 
-/// Does a job.
+/// Runs a job.
 ///
 /// # Errors
-/// What the library refuses.
-pub fn evaluate(data: &Data, split: &Split, job: &Job) -> Result<Figures, UciError> {
+/// Errors of the library.
+pub fn evaluate(data: &Data, split: &Split, job: &Job) -> Result<Figures, ExperimentError> {
     if job.method.is_private() != job.budget.is_some() {
-        return Err(UciError::Budget);
+        return Err(ExperimentError::Budget);
     }
     let scaling = match (job.method, &job.budget) {
         (_, Some(Budget { public_moments: true, .. })) => Scaling::by_public_moments(data, &split.train),
@@ -83,7 +84,7 @@ pub fn evaluate(data: &Data, split: &Split, job: &Job) -> Result<Figures, UciErr
     })
 }
 
-fn fit(values: Vec<f64>, records: usize, inputs: usize, job: &Job) -> Result<Predictor, UciError> {
+fn fit(values: Vec<f64>, records: usize, inputs: usize, job: &Job) -> Result<Predictor, ExperimentError> {
     let (hidden, passes) = (job.hidden.unwrap_or(job.set.hidden()), job.passes.unwrap_or(40));
     let seed = job.split as u64 + 1;
     Ok(match job.method {
@@ -109,12 +110,17 @@ fn fit(values: Vec<f64>, records: usize, inputs: usize, job: &Job) -> Result<Pre
     })
 }
 
-fn privacy(job: &Job) -> Result<Privacy, UciError> {
-    let Budget { epsilon, delta, adjacency, .. } = job.budget.ok_or(UciError::Budget)?;
+fn privacy(job: &Job) -> Result<Privacy, ExperimentError> {
+    let Budget { epsilon, delta, adjacency, .. } = job.budget.ok_or(ExperimentError::Budget)?;
     Ok(Privacy::new(epsilon, delta, adjacency)?)
 }
 
-fn regression(values: Vec<f64>, records: usize, inputs: usize, job: &Job) -> Result<Predictor, UciError> {
+fn regression(
+    values: Vec<f64>,
+    records: usize,
+    inputs: usize,
+    job: &Job,
+) -> Result<Predictor, ExperimentError> {
     let privacy = privacy(job)?;
     let plan = match job.method {
         Method::DpSep => RegressionPlan::network(inputs, &[PRIVATE_UNITS], records, &privacy)?,
@@ -134,9 +140,14 @@ fn regression(values: Vec<f64>, records: usize, inputs: usize, job: &Job) -> Res
     }))
 }
 
-fn dp_sgd(mut values: Vec<f64>, records: usize, inputs: usize, job: &Job) -> Result<Predictor, UciError> {
+fn dp_sgd(
+    mut values: Vec<f64>,
+    records: usize,
+    inputs: usize,
+    job: &Job,
+) -> Result<Predictor, ExperimentError> {
     let privacy = privacy(job)?;
-    let Peer { input_scale, target_scale, settings } = job.dp_sgd.clone().ok_or(UciError::Budget)?;
+    let Peer { input_scale, target_scale, settings } = job.dp_sgd.clone().ok_or(ExperimentError::Budget)?;
     let batch = settings.batch.min(records);
     let plan = DpSgd { seed: job.split as u64 + 1, batch, ..settings }.plan(records, &privacy)?;
     for row in values.chunks_exact_mut(inputs + 1) {

@@ -1,6 +1,7 @@
-//! What is fitted to what, and how.
+//! Methods, jobs and experiments.
 
-use super::{Peer, Set, UciError};
+use super::{Peer, Set};
+use crate::error::{ExperimentError, by_name};
 use reticent_core::budget::Adjacency;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -18,7 +19,7 @@ pub enum Method {
     Ep,
     /// The same by stochastic expectation propagation, with the step of Li et al.
     Sep,
-    /// SEP with the site of each record really clipped to norm 1, as the paper says, and without noise.
+    /// SEP with the site of each record clipped to norm 1, as in the text of the paper, and without noise.
     SepClipped,
     /// Private regression: a linear part and random features.
     Regression,
@@ -33,7 +34,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// All of them, in the order of the table.
+    /// All methods, in the order of the table.
     pub const ALL: [Self; 10] = [
         Self::Vi,
         Self::Adf,
@@ -47,7 +48,7 @@ impl Method {
         Self::Middle,
     ];
 
-    /// As the command line has it.
+    /// Name on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -64,7 +65,7 @@ impl Method {
         }
     }
 
-    /// As the table has it.
+    /// Name in the table.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
@@ -91,10 +92,6 @@ impl Method {
     fn has_network(self) -> bool {
         matches!(self, Self::Vi | Self::Adf | Self::Ep | Self::Sep | Self::SepClipped)
     }
-
-    pub(super) fn names() -> String {
-        Self::ALL.map(Self::name).join(", ")
-    }
 }
 
 impl fmt::Display for Method {
@@ -104,28 +101,27 @@ impl fmt::Display for Method {
 }
 
 impl FromStr for Method {
-    type Err = UciError;
+    type Err = ExperimentError;
 
-    fn from_str(name: &str) -> Result<Self, UciError> {
-        let known = Self::ALL.into_iter().find(|method| method.name() == name);
-        known.ok_or_else(|| UciError::NoMethod { name: name.to_owned() })
+    fn from_str(name: &str) -> Result<Self, ExperimentError> {
+        by_name("method", name, &Self::ALL, Self::name)
     }
 }
 
-/// What a private method may spend, and what it may know.
+/// Budget of a private method, and the public information it may use.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Budget {
     /// $\varepsilon$.
     pub epsilon: f64,
     /// $\delta$.
     pub delta: f64,
-    /// Which data sets are neighbours.
+    /// The adjacency.
     pub adjacency: Adjacency,
     /// Whether the moments of the training part are assumed to be public, and used instead of bounds.
     pub public_moments: bool,
 }
 
-/// One fit, with all that it depends on but fresh noise.
+/// One fit: everything that its result depends on, apart from fresh noise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Job {
     /// The data set.
@@ -134,7 +130,7 @@ pub struct Job {
     pub method: Method,
     /// The split, from 0.
     pub split: usize,
-    /// What a private method may spend.
+    /// Budget of a private method.
     pub budget: Option<Budget>,
     /// Passes over the records, of methods that make them.
     pub passes: Option<usize>,
@@ -144,20 +140,20 @@ pub struct Job {
     pub dp_sgd: Option<Peer>,
 }
 
-/// What to run.
+/// Settings of the experiment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Experiment {
     /// Data sets.
     pub sets: Vec<Set>,
     /// Methods.
     pub methods: Vec<Method>,
-    /// How many splits of each set.
+    /// Number of splits of each set.
     pub splits: usize,
     /// Passes of methods without privacy. Variational inference makes five times as many, as its steps are small.
     pub passes: usize,
     /// Hidden units of their networks, if not those of the paper.
     pub hidden: Option<usize>,
-    /// What private methods may spend.
+    /// Budgets of private methods.
     pub budgets: Vec<Budget>,
 }
 
@@ -175,7 +171,7 @@ impl Experiment {
         self.methods.iter().flat_map(column).collect()
     }
 
-    /// All jobs, one split after the other, so that a run that is stopped has something of everything.
+    /// All jobs, split by split, so that an interrupted run has results of every kind.
     #[must_use]
     pub fn jobs(&self) -> Vec<Job> {
         let mut jobs = Vec::new();
@@ -189,7 +185,7 @@ impl Experiment {
         jobs
     }
 
-    /// One of them.
+    /// One job.
     #[must_use]
     pub fn job(&self, set: Set, method: Method, budget: Option<Budget>, split: usize) -> Job {
         let network = method.has_network();

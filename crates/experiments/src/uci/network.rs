@@ -1,6 +1,7 @@
 //! Probabilistic backpropagation without privacy: ADF, EP, SEP and SEP with clipped sites, by the protocol of the papers.
 
-use super::{Method, UciError};
+use super::Method;
+use crate::error::ExperimentError;
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;
@@ -28,7 +29,7 @@ impl Backpropagation {
         method: Method,
         values: Vec<f64>,
         inputs: usize,
-    ) -> Result<NetworkPosterior, UciError> {
+    ) -> Result<NetworkPosterior, ExperimentError> {
         let mut model = Network::new(&[inputs, self.hidden], OutputNoise::default())?;
         let start = model.start(self.seed, Start::Usual);
         let fit = match method {
@@ -48,7 +49,7 @@ impl Backpropagation {
         values: Vec<f64>,
         start: &[f64],
         clip: Option<Geometry>,
-    ) -> Result<Fit, UciError> {
+    ) -> Result<Fit, ExperimentError> {
         let width = model.inputs() + 1;
         let n = values.len() / width;
         let mut plan = Plan::new(n, Adjacency::ReplaceOne);

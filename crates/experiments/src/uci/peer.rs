@@ -7,14 +7,14 @@ use super::Set;
 use reticent_core::baseline::{DpSgd, Optimiser};
 use serde::{Deserialize, Serialize};
 
-/// What DP-SGD runs with.
+/// Settings of DP-SGD.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Peer {
-    /// What inputs between -1 and 1 are multiplied with.
+    /// Scale of inputs between -1 and 1.
     pub input_scale: f64,
-    /// What targets between -1 and 1 are multiplied with.
+    /// Scale of targets between -1 and 1.
     pub target_scale: f64,
-    /// All else.
+    /// Further settings.
     pub settings: DpSgd,
 }
 
@@ -49,7 +49,7 @@ const WINE: Row =
     Row { hidden: 20, steps: 300, learning_rate: 0.1, average: true, target_scale: 2.0, ..KIN8NM };
 
 impl Peer {
-    /// That of a set, at every budget.
+    /// The settings for a set, equal for all budgets.
     #[must_use]
     pub fn of(set: Set) -> Self {
         let row = match set {

@@ -1,13 +1,14 @@
-//! Results as tables, beside the figures of the paper.
+//! Tables of results, with the figures of the paper.
 
-use super::{Budget, Experiment, Figures, Method, Set, Store, UciError};
+use super::{Budget, Experiment, Figures, Method, Set, Store};
+use crate::error::ExperimentError;
 use crate::figure::{html_table, page};
 use crate::table::{Cell, Table, TableError, digits};
 use reticent_figure::escape;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// What a table is of.
+/// The measure of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measure {
     /// Table 2.
@@ -19,7 +20,7 @@ pub enum Measure {
 }
 
 impl Measure {
-    /// What it is called.
+    /// Name of the measure.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
@@ -98,7 +99,7 @@ const fn printed(set: Set, method: &'static str, rmse: (f64, f64), log_likelihoo
     Printed { set, method, rmse, log_likelihood }
 }
 
-/// What was seen when the public code was run.
+/// Note on results of the public code.
 pub const NOTE: &str = "\
 The figures printed for SEP clipped and DP-SEP could be reproduced only without noise. In the public code (mvinaroz/stochastic-EP, \
 pbp_code/PBP_net_dpsep/network.py, commit df6fb4a) the clipped and noised parameters are computed and not used: those without clipping \
@@ -106,7 +107,7 @@ and noise are stored. Run on wine (seed 1, 40 passes, --clip --is-private --epsi
 log-likelihood of -0.845860952. SEP with neither clipping nor noise of its updates, from the same prior and start and in the same random \
 order, gave 0.573556139 and -0.845860953. Its noise level and its prior are those of a run without privacy on the same data.";
 
-/// What an experiment found, as far as it was done.
+/// Results of an experiment, as far as its jobs are finished.
 #[derive(Debug)]
 pub struct Report<'a> {
     experiment: &'a Experiment,
@@ -135,7 +136,7 @@ impl<'a> Report<'a> {
     /// below.
     ///
     /// # Errors
-    /// [`TableError`] if the table were none.
+    /// None in practice: rows are as wide as the table.
     pub fn table(&self, measure: Measure) -> Result<Table, TableError> {
         let sets = &self.experiment.sets;
         let mut names = vec!["method"];
@@ -164,7 +165,7 @@ impl<'a> Report<'a> {
     /// A row for each set, method and budget, with all measures, to the last digit.
     ///
     /// # Errors
-    /// [`TableError`] if the table were none.
+    /// None in practice: rows are as wide as the table.
     pub fn summary(&self) -> Result<Table, TableError> {
         let mut table = Table::new(&[
             "set",
@@ -204,11 +205,11 @@ impl<'a> Report<'a> {
         Ok(table)
     }
 
-    /// Everything, for a file.
+    /// All results, for a file.
     ///
     /// # Errors
-    /// [`UciError`] if there is no table.
-    pub fn to_json(&self) -> Result<Value, UciError> {
+    /// [`ExperimentError`] if there is no table.
+    pub fn to_json(&self) -> Result<Value, ExperimentError> {
         let experiment = self.experiment;
         Ok(json!({
             "private": false,
@@ -227,11 +228,11 @@ impl<'a> Report<'a> {
         }))
     }
 
-    /// A page that needs nothing else.
+    /// A self-contained page.
     ///
     /// # Errors
-    /// [`UciError`] if there is no table.
-    pub fn to_html(&self, measures: &[Measure], introduction: &str) -> Result<String, UciError> {
+    /// [`ExperimentError`] if there is no table.
+    pub fn to_html(&self, measures: &[Measure], introduction: &str) -> Result<String, ExperimentError> {
         let mut body = format!("<p>{}</p>\n", escape(introduction));
         for &measure in measures {
             body += &format!("<h2>{}</h2>\n{}", escape(measure.title()), html_table(&self.table(measure)?));
@@ -256,7 +257,7 @@ fn scaling(method: Method, budget: Option<Budget>) -> &'static str {
     }
 }
 
-/// Mean and standard deviation.
+/// Mean and standard deviation over splits.
 fn summary(measure: Measure, figures: &[Figures]) -> Option<(f64, f64)> {
     let values = || figures.iter().map(|figures| measure.of(figures));
     let count = figures.len() as f64;

@@ -5,7 +5,7 @@ use super::set::{Bounds, Data};
 /// An affine map for each column; the target is last.
 #[derive(Debug, Clone)]
 pub(super) struct Scaling {
-    /// What becomes 0, and what becomes the unit.
+    /// Offset and scale of each column.
     columns: Vec<(f64, f64)>,
     /// Whether records are moved into $[-1, 1]$.
     clamped: bool,
@@ -27,7 +27,7 @@ impl Scaling {
         let column = |k: usize| {
             let mean = rows.iter().map(|&row| data.row(row)[k]).sum::<f64>() / n;
             let variance = rows.iter().map(|&row| (data.row(row)[k] - mean).powi(2)).sum::<f64>() / n;
-            // A constant column: rounding may leave a little more than nothing.
+            // A constant column: rounding may leave a tiny deviation.
             (mean, if variance.sqrt() > 1e-9 * mean.abs() { variance.sqrt() } else { 1.0 })
         };
         Self { columns: (0..data.width()).map(column).collect(), clamped: false }
@@ -51,7 +51,7 @@ impl Scaling {
         if self.clamped { scaled.map(|x| x.clamp(-1.0, 1.0)).collect() } else { scaled.collect() }
     }
 
-    /// A target as it is, wherever that may be.
+    /// A scaled target, not clamped.
     pub(super) fn target(&self, target: f64) -> f64 {
         let (centre, unit) = self.columns[self.columns.len() - 1];
         (target - centre) / unit

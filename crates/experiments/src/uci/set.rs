@@ -1,6 +1,6 @@
 //! Five regression data sets of the UCI and DELVE collections, what is publicly known about them, and their splits.
 
-use super::UciError;
+use crate::error::{ExperimentError, by_name};
 use crate::numpy::RandomState;
 use reticent_tables::{Column, Encoder, Schema, Source};
 use serde::{Deserialize, Serialize};
@@ -24,14 +24,14 @@ pub enum Set {
     Protein,
 }
 
-/// What a column is between.
+/// Lower and upper bound of a column.
 pub type Bounds = (f64, f64);
 
 impl Set {
-    /// All of them, in the order of the paper.
+    /// All data sets, in the order of the paper.
     pub const ALL: [Self; 5] = [Self::Naval, Self::Kin8nm, Self::Power, Self::Wine, Self::Protein];
 
-    /// As the command line has it.
+    /// Name on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -64,7 +64,7 @@ impl Set {
     /// Public bounds of the inputs, and of the target, which is last.
     ///
     /// Inputs of kin8nm are joint angles. All others are the ranges of the data sets themselves, rounded outwards: these sets are
-    /// public, and the ranges stand for what an owner of private records would know. Columns that never change get a small interval
+    /// public, and the ranges stand for the prior knowledge of a data owner. Columns that never change get a small interval
     /// about their value.
     #[must_use]
     pub fn bounds(self) -> &'static [Bounds] {
@@ -86,11 +86,14 @@ impl Set {
     /// Reads its file, Parquet or CSV, in a folder: inputs `x0`, `x1`, ... and the target `y`, in their own units.
     ///
     /// # Errors
-    /// [`UciError`] if there is no such file, or if it has other columns.
-    pub fn read(self, folder: &Path) -> Result<Data, UciError> {
+    /// [`ExperimentError`] if there is no such file, or if it has other columns.
+    pub fn read(self, folder: &Path) -> Result<Data, ExperimentError> {
         let candidates = ["parquet", "csv"].map(|ending| folder.join(format!("{}.{ending}", self.file())));
         let Some(file) = candidates.into_iter().find(|file| file.is_file()) else {
-            return Err(UciError::NoData { file: self.file(), folder: folder.to_owned() });
+            return Err(ExperimentError::NoData {
+                file: format!("{}.parquet", self.file()),
+                folder: folder.to_owned(),
+            });
         };
         let names = (0..self.inputs()).map(|k| Column::unscaled(format!("x{k}")));
         let schema = Schema::new(Some(Column::unscaled("y")?), names.collect::<Result<_, _>>()?)?;
@@ -106,11 +109,10 @@ impl fmt::Display for Set {
 }
 
 impl FromStr for Set {
-    type Err = UciError;
+    type Err = ExperimentError;
 
-    fn from_str(name: &str) -> Result<Self, UciError> {
-        let known = Self::ALL.into_iter().find(|set| set.name() == name);
-        known.ok_or_else(|| UciError::NoSet { name: name.to_owned() })
+    fn from_str(name: &str) -> Result<Self, ExperimentError> {
+        by_name("data set", name, &Self::ALL, Self::name)
     }
 }
 
@@ -177,7 +179,7 @@ const PROTEIN: [Bounds; 10] = [
 /// A data set that was read.
 #[derive(Clone)]
 pub struct Data {
-    /// Which.
+    /// The data set.
     pub set: Set,
     /// Inputs and target, row by row.
     pub values: Vec<f64>,
@@ -186,9 +188,9 @@ pub struct Data {
 /// Row numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Split {
-    /// To learn from.
+    /// Training rows.
     pub train: Vec<usize>,
-    /// To predict.
+    /// Test rows.
     pub test: Vec<usize>,
 }
 
@@ -199,7 +201,7 @@ impl Data {
         self.set.inputs() + 1
     }
 
-    /// How many rows.
+    /// Number of records.
     #[must_use]
     pub fn records(&self) -> usize {
         self.values.len() / self.width()
@@ -212,7 +214,7 @@ impl Data {
     }
 }
 
-/// The first splits of Hernandez-Lobato and Adams for this many records: a permutation each by NumPy's generator with the seed 1, of
+/// The first splits of Hernandez-Lobato and Adams for this many records: one permutation each by NumPy's generator with seed 1, of
 /// which nine tenths are for training.
 #[must_use]
 pub fn splits(records: usize, count: usize) -> Vec<Split> {
@@ -231,7 +233,7 @@ mod tests {
     use super::*;
     use std::path::PathBuf;
 
-    /// Where the data sets may be; tests that need them say so when they are not there.
+    /// Folder of the data sets; tests that need them print a note when it is absent.
     #[allow(clippy::print_stderr, reason = "a test says when it skips")]
     fn folder() -> Option<PathBuf> {
         let folder = std::env::var_os("RETICENT_DATA").map_or_else(
@@ -274,7 +276,7 @@ mod tests {
     /// Bounds hold all records, and are no wider than rounding makes them: a column fills more than half of its own, but for the
     /// constant ones.
     #[test]
-    fn bounds_hold_and_are_not_idle() {
+    fn bounds_contain_the_data_and_are_not_wide() {
         let Some(folder) = folder() else { return };
         for set in Set::ALL {
             let data = set.read(&folder).unwrap();

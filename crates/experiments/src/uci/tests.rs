@@ -35,8 +35,8 @@ fn experiment(methods: &[Method], passes: usize) -> Experiment {
     }
 }
 
-/// The deviation of the shares above is the root of $0.25/12 + 0.09 \cdot 4/45 + 0.01/12$, in units of 76 megawatts: 13. A fit that knows
-/// anything is below; the middle of the bounds is off by a little more, as the mean is 0.5.
+/// The deviation of the shares above is the root of $0.25/12 + 0.09 \cdot 4/45 + 0.01/12$, in units of 76 megawatts: 13. A useful fit
+/// is below; the middle of the bounds is off by a little more, as the mean is 0.5.
 #[test]
 fn every_method_learns_something() {
     let folder = folder(2000);
@@ -58,7 +58,7 @@ fn every_method_learns_something() {
 }
 
 #[test]
-fn what_is_done_is_not_done_again() {
+fn finished_jobs_are_not_run_again() {
     let folder = folder(100);
     let file = folder.path().join("results.jsonl");
     let experiment = experiment(&[Method::Linear, Method::Middle], 1);
@@ -74,7 +74,7 @@ fn what_is_done_is_not_done_again() {
     assert_eq!(done(&mut store), 0);
     drop(store);
 
-    // The last line is cut short, as if the run had been killed: its job alone is done again.
+    // The last line is truncated, as after a kill: only its job is run again.
     let text = std::fs::read_to_string(&file).unwrap();
     assert_eq!(text.lines().count(), 6);
     std::fs::write(&file, &text[..text.len() - 20]).unwrap();
@@ -113,7 +113,7 @@ fn tables_have_mean_and_deviation_beside_the_paper() {
     let report = Report::new(&experiment, &store);
     let text = report.table(Measure::Rmse).unwrap().to_text();
     assert!(text.contains("4.500 \u{b1} 0.50"), "{text}");
-    // Not done yet.
+    // Not finished yet.
     assert!(text.contains("private linear, epsilon 8, add/remove") && text.contains("  -\n"), "{text}");
     assert!(text.contains("paper as printed: SEP") && text.contains("4.061 \u{b1} 0.1356"), "{text}");
     assert!(!report.table(Measure::Coverage).unwrap().to_text().contains("printed"));
@@ -126,5 +126,5 @@ fn tables_have_mean_and_deviation_beside_the_paper() {
 fn a_private_job_needs_a_budget() {
     let job = Job { budget: None, ..experiment(&[], 1).job(Set::Power, Method::Linear, None, 0) };
     let data = Data { set: Set::Power, values: vec![0.0; 500] };
-    assert!(matches!(evaluate(&data, &splits(100, 1)[0], &job), Err(UciError::Budget)));
+    assert!(matches!(evaluate(&data, &splits(100, 1)[0], &job), Err(ExperimentError::Budget)));
 }

@@ -1,6 +1,7 @@
 //! Private sigmoid belief networks of binary images: Figure 8 of the paper.
 
-use super::{Images, VipsError};
+use super::Images;
+use crate::error::ExperimentError;
 use crate::figure::{Scale, Series, lines};
 use crate::table::{Cell, Table};
 use reticent_accounting::{Event, Method as Accountant, Sampling, account};
@@ -10,12 +11,12 @@ use reticent_core::model::sigmoid_belief::{BeliefModel, BeliefPlan, Curvature};
 use reticent_core::wall::{NoiseSource, Records, WallError};
 use serde::Serialize;
 
-/// What is fitted.
+/// Settings of the experiment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Experiment {
     /// $K$.
     pub units: usize,
-    /// Batch sizes; each run sees as many images as there are.
+    /// Batch sizes; each run makes one pass over the images.
     pub batches: Vec<usize>,
     /// $\sigma$.
     pub noise_multiplier: f64,
@@ -23,7 +24,7 @@ pub struct Experiment {
     pub curvature: Curvature,
     /// The delta of the true epsilon.
     pub delta: f64,
-    /// How many test images.
+    /// Number of test images.
     pub tested: usize,
 }
 
@@ -31,7 +32,7 @@ pub struct Experiment {
 const PRINTED: [(usize, f64); 4] = [(400, 1.34), (800, 1.74), (1600, 2.44), (3200, 3.34)];
 const PAPER_DELTA: f64 = 1e-4;
 
-/// What came of a batch size.
+/// Results for a batch size.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outcome {
     /// Images in a batch.
@@ -43,7 +44,7 @@ pub struct Outcome {
     pub accuracy: f64,
     /// The same with it.
     pub private_accuracy: f64,
-    /// What the paper prints.
+    /// Epsilon as printed in the paper.
     pub printed: Option<f64>,
     /// The same by the moments accountant here, at the paper's delta.
     pub moments: f64,
@@ -57,13 +58,13 @@ impl Experiment {
     /// Fits with and without noise at each batch size.
     ///
     /// # Errors
-    /// What the wall or the accountant refuses.
+    /// Errors of the wall or the accountant.
     pub fn run(
         &self,
         train: &Images,
         test: &Images,
         mut done: impl FnMut(usize),
-    ) -> Result<Vec<Outcome>, VipsError> {
+    ) -> Result<Vec<Outcome>, ExperimentError> {
         let mut outcomes = Vec::new();
         for (k, &batch) in self.batches.iter().enumerate() {
             outcomes.push(self.one(batch, train, test)?);
@@ -72,10 +73,14 @@ impl Experiment {
         Ok(outcomes)
     }
 
-    fn one(&self, batch: usize, train: &Images, test: &Images) -> Result<Outcome, VipsError> {
+    fn one(&self, batch: usize, train: &Images, test: &Images) -> Result<Outcome, ExperimentError> {
         let records = train.values.len() / train.pixels;
         if batch > records {
-            return Err(VipsError::TooFew { found: records, needed: batch });
+            return Err(ExperimentError::TooFew {
+                what: "the training set".into(),
+                found: records,
+                needed: batch,
+            });
         }
         let model = BeliefModel::new(train.pixels, self.units, self.curvature);
         let steps = (records / batch).max(1) as u64;
@@ -88,7 +93,7 @@ impl Experiment {
         };
         let cost = plan.price(self.delta)?.epsilon.upper;
         let privacy = Privacy::new(cost * (1.0 + 1e-9), self.delta, Adjacency::ReplaceOne)?;
-        let fit = |privacy: Option<&Privacy>| -> Result<f64, VipsError> {
+        let fit = |privacy: Option<&Privacy>| -> Result<f64, ExperimentError> {
             let records = Records::new(train.values.clone(), train.pixels)?;
             let source = NoiseSource::from_os().map_err(WallError::from)?;
             let (posterior, _) = plan.fit(records, source, privacy, Box::new(Unlimited))?;
@@ -113,7 +118,7 @@ impl Experiment {
     }
 }
 
-/// How often the most frequent value of each pixel is right.
+/// Accuracy of predicting the most frequent value of each pixel.
 fn most_frequent(train: &Images, test: &Images, tested: usize) -> f64 {
     let mut sums = vec![0.0; train.pixels];
     for image in train.values.chunks_exact(train.pixels) {
@@ -126,11 +131,11 @@ fn most_frequent(train: &Images, test: &Images, tested: usize) -> f64 {
     images.map(right).sum::<usize>() as f64 / pixels
 }
 
-/// Accuracies, with what the paper says and what is true.
+/// Accuracies, with the printed and the actual epsilon.
 ///
 /// # Errors
-/// None that can be met.
-pub fn table(outcomes: &[Outcome]) -> Result<Table, VipsError> {
+/// None in practice: rows are as wide as the table.
+pub fn table(outcomes: &[Outcome]) -> Result<Table, ExperimentError> {
     let mut table = Table::new(&[
         "batch",
         "most frequent values",
@@ -177,7 +182,7 @@ mod tests {
     use super::*;
 
     /// Images of nine pixels that are all on or all off. The moments accountant prints what the paper does for its batch sizes; the tight
-    /// one is below it (ERRATA B13 of the design has both).
+    /// one is below it.
     #[test]
     fn images_are_reconstructed_and_costs_are_those_of_the_paper() {
         let images = |n: usize| Images {

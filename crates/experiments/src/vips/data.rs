@@ -1,6 +1,6 @@
 //! Documents of an encyclopedia as bags of words, and images of digits.
 
-use super::VipsError;
+use crate::error::ExperimentError;
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -15,9 +15,13 @@ use std::sync::Arc;
 /// Documents in a block of a stream.
 const BLOCK: usize = 1 << 14;
 
-fn find(folder: &Path, file: &'static str) -> Result<PathBuf, VipsError> {
+fn find(folder: &Path, file: &'static str) -> Result<PathBuf, ExperimentError> {
     let path = folder.join(file);
-    if path.is_file() { Ok(path) } else { Err(VipsError::NoData { file, folder: folder.to_owned() }) }
+    if path.is_file() {
+        Ok(path)
+    } else {
+        Err(ExperimentError::NoData { file: file.into(), folder: folder.to_owned() })
+    }
 }
 
 /// Documents over a public vocabulary.
@@ -33,10 +37,11 @@ impl Corpus {
     /// Reads `wiki_bow.parquet`, whose rows are document, word and count, sorted by document, and `wiki_vocab.txt`; at most so many documents.
     ///
     /// # Errors
-    /// [`VipsError`] if there are no such files.
-    pub fn read(folder: &Path, most: usize) -> Result<Self, VipsError> {
+    /// [`ExperimentError`] if there are no such files.
+    pub fn read(folder: &Path, most: usize) -> Result<Self, ExperimentError> {
         let vocabulary = find(folder, "wiki_vocab.txt")?;
-        let text = std::fs::read_to_string(&vocabulary).map_err(|_| VipsError::Form { file: vocabulary })?;
+        let text =
+            std::fs::read_to_string(&vocabulary).map_err(|_| ExperimentError::Form { file: vocabulary })?;
         let words: Vec<String> = text.lines().map(str::to_owned).collect();
         let names = ["doc", "word", "count"].map(Column::unscaled).into_iter().collect::<Result<_, _>>()?;
         let schema = Schema::new(None, names)?;
@@ -64,7 +69,7 @@ impl Corpus {
     /// The rows of the first documents, some at a time: there are never more of them in memory than a block.
     ///
     /// # Errors
-    /// None that can be met.
+    /// None in practice: rows are as wide as the table.
     pub fn stream(&self, documents: usize, layout: Layout) -> Result<Records, WallError> {
         let (words, width) = (self.words.len(), layout.width(self.words.len()));
         let corpus = Arc::clone(&self.documents);
@@ -110,10 +115,10 @@ impl Images {
     /// Reads a file of MNIST, whose column `pixels` has the bytes of an image; what is not black is 1. At most so many images.
     ///
     /// # Errors
-    /// [`VipsError`] if there is no such file.
-    pub fn read(folder: &Path, file: &'static str, most: usize) -> Result<Self, VipsError> {
+    /// [`ExperimentError`] if there is no such file.
+    pub fn read(folder: &Path, file: &'static str, most: usize) -> Result<Self, ExperimentError> {
         let path = find(folder, file)?;
-        let wrong = || VipsError::Form { file: path.clone() };
+        let wrong = || ExperimentError::Form { file: path.clone() };
         let opened = File::open(&path).map_err(|_| wrong())?;
         let builder = ParquetRecordBatchReaderBuilder::try_new(opened).map_err(|_| wrong())?;
         let (mut pixels, mut values) = (0, Vec::new());

@@ -1,6 +1,7 @@
 //! Private topics of an encyclopedia: Figures 2 and 3 and Table 3 of the paper.
 
-use super::{Corpus, VipsError};
+use super::Corpus;
+use crate::error::ExperimentError;
 use crate::figure::{Scale, Series, lines};
 use crate::table::{Cell, Table, digits};
 use reticent_accounting::{Event, Method as Accountant, Sampling, account};
@@ -10,18 +11,18 @@ use reticent_core::model::topics::{Cells, Layout, TopicModel, TopicPosterior, To
 use reticent_core::wall::NoiseSource;
 use serde::Serialize;
 
-/// What is fitted.
+/// Settings of the experiment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Experiment {
     /// $K$.
     pub topics: usize,
-    /// Documents that are kept for the perplexity.
+    /// Number of held-out documents, for the perplexity.
     pub held_out: usize,
-    /// The epsilon that is truly spent by the private methods that are calibrated.
+    /// The actual epsilon of the calibrated private methods.
     pub epsilon: f64,
     /// Their delta.
     pub delta: f64,
-    /// Batches that one pass is made of.
+    /// Number of batches of one pass.
     pub batches: u64,
 }
 
@@ -31,9 +32,9 @@ const PAPER: (f64, f64, f64) = (1.24, 2.38, 1e-4);
 /// Distinct words of a document that a row has room for; of longer ones the most frequent are kept. That is public: one document in a hundred is
 /// longer. With a quarter of it, a quarter of all words would be lost.
 const SLOTS: usize = 512;
-/// Passes of the methods that see all documents in each step.
+/// Passes of the methods that use all documents in each step.
 const PASSES: u64 = 10;
-/// Words of a topic that are shown.
+/// Number of words shown of each topic.
 const SHOWN: usize = 10;
 
 /// One way to learn topics.
@@ -57,7 +58,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// All of them.
+    /// All methods.
     pub const ALL: [Self; 7] = [
         Self::NonPrivate,
         Self::NonPrivateTenPasses,
@@ -86,13 +87,13 @@ impl Method {
 /// What came of a method.
 #[derive(Debug, Clone, Serialize)]
 pub struct Outcome {
-    /// Which.
+    /// The data set.
     pub method: Method,
     /// The upper bound on the perplexity of held-out documents.
     pub perplexity: f64,
-    /// What the paper's own sensitivity and accountant say that it costs; nothing for ours.
+    /// Epsilon by the sensitivity and accountant of the paper; `None` for other methods.
     pub epsilon_as_printed: Option<f64>,
-    /// What it costs, at the experiment's delta; nothing without privacy.
+    /// Actual epsilon at the delta of the experiment; `None` without privacy.
     pub epsilon: Option<f64>,
     /// The topics.
     #[serde(skip)]
@@ -114,7 +115,7 @@ impl Experiment {
         method: Method,
         documents: usize,
         words: usize,
-    ) -> Result<(TopicsPlan, Option<f64>), VipsError> {
+    ) -> Result<(TopicsPlan, Option<f64>), ExperimentError> {
         let model = TopicModel::new(self.topics, words, Layout::Slots(SLOTS));
         let privacy = Privacy::new(self.epsilon, self.delta, Adjacency::ReplaceOne)?;
         let batch = (documents / self.batches as usize).max(1);
@@ -165,8 +166,8 @@ impl Experiment {
     /// Fits a method to all documents but those held out. The noise is fresh.
     ///
     /// # Errors
-    /// What the wall or the accountant refuses.
-    pub fn fit(&self, method: Method, corpus: &Corpus) -> Result<Outcome, VipsError> {
+    /// Errors of the wall or the accountant.
+    pub fn fit(&self, method: Method, corpus: &Corpus) -> Result<Outcome, ExperimentError> {
         let documents = self.training(corpus)?;
         let (plan, epsilon_as_printed) = self.plan(method, documents, corpus.words.len())?;
         let records = corpus.stream(documents, plan.model.layout)?;
@@ -175,7 +176,7 @@ impl Experiment {
             Method::NonPrivate | Method::NonPrivateTenPasses => None,
             _ => Some(plan.price(self.delta)?.epsilon.upper),
         };
-        // Whatever it costs: the printed noise is more than was asked for.
+        // The printed noise exceeds the budget, so its own cost is allowed.
         let allowed = cost.map(|cost| Privacy::new(cost * (1.0 + 1e-9), self.delta, Adjacency::ReplaceOne));
         let allowed = allowed.transpose()?;
         let (posterior, _) = plan.fit(records, source, allowed.as_ref(), Box::new(Unlimited))?;
@@ -183,16 +184,20 @@ impl Experiment {
         Ok(Outcome { method, perplexity, epsilon_as_printed, epsilon: cost, posterior })
     }
 
-    fn training(&self, corpus: &Corpus) -> Result<usize, VipsError> {
+    fn training(&self, corpus: &Corpus) -> Result<usize, ExperimentError> {
         let (found, needed) = (corpus.documents.len(), self.held_out + 40);
-        if found < needed { Err(VipsError::TooFew { found, needed }) } else { Ok(found - self.held_out) }
+        if found < needed {
+            Err(ExperimentError::TooFew { what: "the corpus".into(), found, needed })
+        } else {
+            Ok(found - self.held_out)
+        }
     }
 
     /// The perplexity of held-out documents under the word frequencies of the others, with one added to each.
     ///
     /// # Errors
-    /// [`VipsError::TooFew`].
-    pub fn baseline(&self, corpus: &Corpus) -> Result<f64, VipsError> {
+    /// [`ExperimentError::TooFew`].
+    pub fn baseline(&self, corpus: &Corpus) -> Result<f64, ExperimentError> {
         let documents = self.training(corpus)?;
         let mut counts = vec![1.0; corpus.words.len()];
         for (word, count) in corpus.documents[..documents].iter().flatten() {
@@ -209,11 +214,11 @@ impl Experiment {
 }
 
 impl Report {
-    /// Perplexities, with what the paper says and what is true.
+    /// Perplexities, with the printed and the actual epsilon.
     ///
     /// # Errors
-    /// None that can be met.
-    pub fn table(&self) -> Result<Table, VipsError> {
+    /// None in practice: rows are as wide as the table.
+    pub fn table(&self) -> Result<Table, ExperimentError> {
         let mut table = Table::new(&["method", "perplexity", "epsilon as the paper counts", "true epsilon"]);
         let number = |x: Option<f64>, none: &str| x.map_or_else(|| Cell::from(none), Cell::Number);
         table.push(vec![
@@ -237,8 +242,8 @@ impl Report {
     /// The first words of topics: three of the first method, and those of each other that are most like them.
     ///
     /// # Errors
-    /// None that can be met.
-    pub fn words(&self, vocabulary: &[String], topics: usize) -> Result<Table, VipsError> {
+    /// None in practice: rows are as wide as the table.
+    pub fn words(&self, vocabulary: &[String], topics: usize) -> Result<Table, ExperimentError> {
         let mut columns = vec!["topic"];
         columns.extend(self.outcomes.iter().map(|outcome| outcome.method.name()));
         let mut table = Table::new(&columns);
@@ -313,7 +318,7 @@ mod tests {
         }
     }
 
-    /// Without noise and batches there is nothing random in a fit.
+    /// Without noise and batches a fit is deterministic.
     #[test]
     fn a_stream_of_documents_has_the_same_rows() {
         let corpus = corpus();

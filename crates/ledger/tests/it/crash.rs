@@ -1,4 +1,4 @@
-//! A process that spends is killed at 200 random moments. The ledger must charge all that got out.
+//! A spending process is killed at 200 random moments. The ledger charges every release that was made.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -29,7 +29,7 @@ fn two_hundred_kills_never_lose_a_charge() {
     let mut unfinished = 0;
     for round in 0..KILLS {
         let mut child = spawn("crash::spends_until_killed", folder.path(), round);
-        // Most of the time after the child got going, sometimes while it opens the ledger.
+        // Mostly after the child has begun to spend, sometimes while it opens the ledger.
         let ready = folder.path().join(format!("ready-{round}"));
         while round % 8 != 0 && !ready.exists() && child.try_wait().unwrap().is_none() {
             sleep(Duration::from_micros(200));
@@ -40,12 +40,12 @@ fn two_hundred_kills_never_lose_a_charge() {
         assert_eq!(status.code(), None, "the child ended by itself: {status}");
         unfinished = check(&path, folder.path());
     }
-    // Else no kill came between reserving and settling, and the test has shown nothing.
+    // Otherwise no kill came between reserving and settling, and the test is vacuous.
     assert!(unfinished > 0);
     assert!(Releases::read(folder.path(), "releases").len() as u64 > KILLS);
 }
 
-/// All that was released is charged, no cap is exceeded, and the file is sound. Counts the unfinished charges.
+/// Every release is charged, no cap is exceeded, and the file is sound. Returns the number of unfinished charges.
 fn check(path: &Path, folder: &Path) -> u64 {
     // Opening runs the full integrity check.
     let ledger = Ledger::open(path).unwrap();
@@ -58,10 +58,10 @@ fn check(path: &Path, folder: &Path) -> u64 {
     for data_set in ledger.data_sets().unwrap() {
         let mut total = 0;
         for charge in ledger.history(&data_set.id).unwrap() {
-            let out = released.remove(&charge.id).unwrap_or(0);
+            let cost = released.remove(&charge.id).unwrap_or(0);
             let charged = thousandths(charge.charged);
-            assert!(charged >= out, "charge {} covers {charged}, released {out}", charge.id);
-            assert!(out == 0 || matches!(charge.state, State::Started | State::Settled), "{charge:?}");
+            assert!(charged >= cost, "charge {} covers {charged}, released {cost}", charge.id);
+            assert!(cost == 0 || matches!(charge.state, State::Started | State::Settled), "{charge:?}");
             total += charged;
         }
         let account = ledger.account(&data_set.id).unwrap();
@@ -84,10 +84,11 @@ fn spends_until_killed() {
     std::fs::write(folder.join(format!("ready-{round}")), "").unwrap();
     let mut data_set = ledger.data_sets().unwrap().len();
     loop {
-        let asked = 20 + random.below(200);
-        let reservation = match ledger
-            .reserve(&format!("trial-{data_set}"), &request(amount(asked).epsilon, amount(asked).delta))
-        {
+        let requested = 20 + random.below(200);
+        let reservation = match ledger.reserve(
+            &format!("trial-{data_set}"),
+            &request(amount(requested).epsilon, amount(requested).delta),
+        ) {
             Ok(reservation) => reservation,
             Err(LedgerError::Refused(_) | LedgerError::UnknownDataSet { .. }) => {
                 data_set += 1;
@@ -101,8 +102,8 @@ fn spends_until_killed() {
             continue;
         }
         ledger.start(&reservation).unwrap();
-        let first = random.below(asked);
-        let second = random.below(asked - first + 1);
+        let first = random.below(requested);
+        let second = random.below(requested - first + 1);
         releases.publish(&format!("{} {first}", reservation.id()));
         releases.publish(&format!("{} {second}", reservation.id()));
         ledger.settle(&reservation, amount(first + second), r#"{"releases": 2}"#).unwrap();

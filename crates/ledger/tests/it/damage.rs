@@ -1,4 +1,4 @@
-//! A damaged file is an error, never another budget.
+//! Damage to the file is an error and never changes a budget.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::spender::{ADJACENCY, Random, SCHEMA, request, with_cap};
 
 const MUTATIONS: u64 = 500;
 
-/// All that a ledger states.
+/// All balances and histories of a ledger, serialised.
 fn everything(path: &Path) -> Result<String, LedgerError> {
     let ledger = Ledger::open(path)?;
     let mut all = String::new();
@@ -21,7 +21,7 @@ fn everything(path: &Path) -> Result<String, LedgerError> {
 }
 
 /// A ledger of two data sets, with charges in every state.
-fn busy() -> (tempfile::TempDir, std::path::PathBuf) {
+fn with_charges() -> (tempfile::TempDir, std::path::PathBuf) {
     let (folder, path, mut ledger) = with_cap(1.0, 1e-5);
     ledger.add_data_set("other", SCHEMA, Amount::new(2.0, 1e-6), ADJACENCY).unwrap();
     for round in 0..30 {
@@ -38,11 +38,11 @@ fn busy() -> (tempfile::TempDir, std::path::PathBuf) {
     (folder, path)
 }
 
-/// One bit is flipped, some bytes are overwritten, or the file is cut short: the ledger states the same as before, or nothing.
+/// One bit is flipped, some bytes are overwritten, or the file is cut short: the contents are unchanged, or opening fails.
 #[test]
 fn no_damage_is_silent() {
-    let (folder, path) = busy();
-    let (sound, said) = (fs::read(&path).unwrap(), everything(&path).unwrap());
+    let (folder, path) = with_charges();
+    let (sound, contents) = (fs::read(&path).unwrap(), everything(&path).unwrap());
     let mut random = Random(3);
     let (mut refused, mut harmless) = (0, 0);
     for trial in 0..MUTATIONS {
@@ -51,7 +51,7 @@ fn no_damage_is_silent() {
         let place = random.below(bytes.len() as u64) as usize;
         match trial % 10 {
             0 => bytes.truncate(place),
-            // Whole pages, so that what is left is well formed.
+            // At a page boundary, so that the rest is well formed.
             1 => bytes.truncate(place / 4096 * 4096),
             2 => bytes[place / 4096 * 4096..][..4096].fill(0),
             3 => (0..random.below(64)).for_each(|k| {
@@ -63,7 +63,7 @@ fn no_damage_is_silent() {
         fs::write(&damaged, &bytes).unwrap();
         match everything(&damaged) {
             Ok(all) => {
-                assert!(all == said, "mutation {trial} at byte {place} was silent");
+                assert!(all == contents, "mutation {trial} at byte {place} was silent");
                 harmless += 1;
             }
             Err(error) => {
@@ -77,11 +77,11 @@ fn no_damage_is_silent() {
     assert!(refused > 50 && harmless > 0, "{refused} refused, {harmless} harmless");
 }
 
-/// The damage that counts, in every bit of it: caps and charges. The rows are found by looking for their texts.
+/// Every bit of a cap and of a charge is flipped. The rows are located by their texts.
 #[test]
 fn no_flipped_bit_of_a_cap_or_charge_is_silent() {
-    let (folder, path) = busy();
-    let (sound, said) = (fs::read(&path).unwrap(), everything(&path).unwrap());
+    let (folder, path) = with_charges();
+    let (sound, contents) = (fs::read(&path).unwrap(), everything(&path).unwrap());
     let damaged = folder.path().join("damaged");
     let mut refused = 0;
     // The integers of a data set follow its adjacency, and those of a charge its state.
@@ -97,7 +97,7 @@ fn no_flipped_bit_of_a_cap_or_charge_is_silent() {
             bytes[place] ^= 1 << bit;
             fs::write(&damaged, &bytes).unwrap();
             match everything(&damaged) {
-                Ok(all) => assert!(all == said, "bit {bit} of byte {place} was silent"),
+                Ok(all) => assert!(all == contents, "bit {bit} of byte {place} was silent"),
                 Err(_) => refused += 1,
             }
         }
@@ -105,9 +105,9 @@ fn no_flipped_bit_of_a_cap_or_charge_is_silent() {
     assert!(refused > 300, "{refused}");
 }
 
-/// A charge that is gone is missed, even if every page is well formed.
+/// A missing or edited row is detected, even if every page is well formed.
 #[test]
-fn a_missing_row_is_missed() {
+fn a_missing_row_is_detected() {
     for sql in [
         "DROP TRIGGER charge_stays; DELETE FROM charge WHERE id = 3",
         "DROP TRIGGER charge_stays; DROP TRIGGER data_set_stays; PRAGMA foreign_keys = OFF; DELETE FROM data_set WHERE id = 2",
@@ -115,7 +115,7 @@ fn a_missing_row_is_missed() {
         "DROP TRIGGER charge_moves_forward; UPDATE charge SET reserved_epsilon = 1, charged_epsilon = 1 WHERE id = 3",
         "DELETE FROM whole",
     ] {
-        let (_folder, path) = busy();
+        let (_folder, path) = with_charges();
         let schema = "SELECT sql FROM sqlite_schema WHERE type = 'trigger'";
         let connection = rusqlite::Connection::open(&path).unwrap();
         let triggers: Vec<String> = connection
@@ -126,7 +126,7 @@ fn a_missing_row_is_missed() {
             .collect::<Result<_, _>>()
             .unwrap();
         connection.execute_batch(sql).unwrap();
-        // As if it had not been a hand with a SQL shell.
+        // Restore the triggers, so that only the rows differ.
         for trigger in triggers {
             let _ = connection.execute_batch(&trigger);
         }

@@ -1,4 +1,4 @@
-//! The file: what is not a sound ledger is an error, never a panic and never an empty budget.
+//! A file that is not a sound ledger is an error, never a panic and never an empty budget.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ fn what_was_written_is_read_back() {
     let (_folder, path, mut ledger) = with_cap(1.0, 1e-5);
     let run = ledger.reserve("trial", &request(0.25, 1e-6)).unwrap();
     ledger.start(&run).unwrap();
-    // More digits than an f64 holds: a receipt is kept letter for letter.
+    // More digits than an f64 holds: a receipt is stored verbatim.
     let receipt = r#"{"epsilon": 0.12345678901234567890, "what": "sum"}"#;
     ledger.settle(&run, Amount::new(0.2, 1e-7), receipt).unwrap();
     let _ = ledger.reserve("trial", &request(0.5, 0.0)).unwrap();
@@ -44,7 +44,7 @@ fn what_was_written_is_read_back() {
 }
 
 #[test]
-fn missing_existing_and_foreign_files_are_told_apart() {
+fn missing_existing_and_foreign_files_are_distinguished() {
     let (folder, path, ledger) = with_cap(1.0, 1e-5);
     drop(ledger);
     let at = |name: &str| folder.path().join(name);
@@ -69,19 +69,19 @@ fn missing_existing_and_foreign_files_are_told_apart() {
     assert!(matches!(Ledger::create(at("other.db")), Err(LedgerError::AlreadyExists { .. })));
     assert_eq!(fs::read(at("other.db")).unwrap(), before);
 
-    // A crash while creating leaves an empty file. It is no ledger yet, and can become one.
+    // A crash during creation leaves an empty file, which a second creation completes.
     fs::write(at("empty"), "").unwrap();
     assert!(matches!(Ledger::open(at("empty")), Err(LedgerError::NotALedger { .. })));
     Ledger::create(at("empty")).unwrap();
     Ledger::open(at("empty")).unwrap();
-    // So does one that has only got as far as the mode of an older version's journal.
+    // So does a crash of an older version after it set the journal mode.
     Connection::open(at("half")).unwrap().execute_batch("PRAGMA journal_mode = WAL").unwrap();
     Ledger::open_or_create(at("half")).unwrap();
     Ledger::open_or_create(at("half")).unwrap();
     assert!(matches!(Ledger::open_or_create(at("table.csv")), Err(LedgerError::NotALedger { .. })));
 }
 
-/// SQLite would take these names for a database in memory, which forgets what was spent.
+/// SQLite treats these names as a database in memory, which would lose the charges.
 #[test]
 fn special_names_are_plain_files() {
     let (folder, _path, ledger) = with_cap(1.0, 1e-5);
@@ -126,7 +126,7 @@ fn another_format_or_another_structure_is_refused() {
 }
 
 #[test]
-fn the_file_itself_forbids_what_would_lower_a_charge() {
+fn triggers_forbid_lowering_a_charge() {
     let (_folder, path, mut ledger) = with_cap(1.0, 1e-5);
     let run = ledger.reserve("trial", &request(0.5, 1e-6)).unwrap();
     ledger.start(&run).unwrap();
@@ -199,7 +199,7 @@ mod permissions {
         let Some((folder, _)) = spawned() else { return };
         let opened = Ledger::open(folder.join("budget.ledger"));
         assert!(matches!(opened, Err(LedgerError::NotWritable { .. })), "{opened:?}");
-        // What it says can be read all the same, and not changed.
+        // It can be read, but not changed.
         let mut read = Ledger::open_to_read(folder.join("budget.ledger")).unwrap();
         assert_eq!(read.account("trial").unwrap().remaining, Amount::new(1.0, 1e-5));
         assert!(read.history("trial").unwrap().is_empty());

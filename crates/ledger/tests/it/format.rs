@@ -1,4 +1,4 @@
-//! Ledgers of the format before.
+//! Ledgers of the previous format.
 
 use std::path::Path;
 
@@ -7,8 +7,8 @@ use rusqlite::Connection;
 
 use crate::spender::{ADJACENCY, SCHEMA, request};
 
-/// As the version before has made it: with a write-ahead log, in which the newest charge is.
-fn former(path: &Path) -> Connection {
+/// A ledger of the previous version: with a write-ahead log that contains the newest charge.
+fn previous_format(path: &Path) -> Connection {
     let connection = Connection::open(path).unwrap();
     let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)).unwrap();
     assert_eq!(mode, "wal");
@@ -26,11 +26,11 @@ fn former(path: &Path) -> Connection {
 }
 
 #[test]
-fn a_ledger_of_the_format_before_is_converted() {
+fn a_ledger_of_the_previous_format_is_converted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("budget.ledger");
-    let connection = former(&path);
-    // A process that died: its log is still there.
+    let connection = previous_format(&path);
+    // As after a crash: the log still exists.
     let copied = folder.path().join("copied.ledger");
     std::fs::copy(&path, &copied).unwrap();
     std::fs::copy(folder.path().join("budget.ledger-wal"), folder.path().join("copied.ledger-wal")).unwrap();
@@ -45,7 +45,7 @@ fn a_ledger_of_the_format_before_is_converted() {
             [(1, State::Settled), (5, State::Started)]
         );
         assert_eq!(history[0].receipt.as_ref().unwrap().get(), "{\"r\": 1}");
-        // An id that would not be accepted today is still read.
+        // An id that would be refused now is still valid.
         assert_eq!(ledger.account("Žižkov 2").unwrap().remaining.epsilon, 1.0);
         assert_eq!(ledger.reserve("trial", &request(0.7, 0.0)).unwrap().id(), 6);
         assert!(ledger.reserve("trial", &request(0.1, 0.0)).is_err());
@@ -56,9 +56,9 @@ fn a_ledger_of_the_format_before_is_converted() {
 }
 
 #[test]
-fn a_damaged_ledger_of_the_format_before_is_refused() {
+fn a_damaged_ledger_of_the_previous_format_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("budget.ledger");
-    former(&path).execute_batch("DROP TRIGGER charge_stays").unwrap();
+    previous_format(&path).execute_batch("DROP TRIGGER charge_stays").unwrap();
     assert!(matches!(Ledger::open(&path), Err(reticent_ledger::LedgerError::Corrupt { .. })));
 }

@@ -1,4 +1,4 @@
-//! The ledger from outside: its rules, its file, and what it keeps when processes die or race.
+//! Integration tests of the ledger: its rules, its file format, crashes and races.
 
 mod crash;
 mod damage;

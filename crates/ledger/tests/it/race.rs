@@ -1,4 +1,4 @@
-//! Many processes spend from one cap, and many make one file.
+//! Concurrent processes spend from one cap, and concurrent threads create one file.
 
 use std::sync::Barrier;
 use std::thread::sleep;
@@ -9,7 +9,7 @@ use reticent_ledger::{Ledger, LedgerError};
 use crate::spender::{Releases, request, spawn, spawned, with_cap};
 
 const PROCESSES: u64 = 8;
-/// Does not divide the cap, so that the last request must be refused rather than fill it.
+/// Does not divide the cap, so that the last request is refused.
 const REQUEST: f64 = 0.0023;
 const GRANTS: usize = 434; // floor(1 / 0.0023)
 
@@ -30,7 +30,7 @@ fn eight_processes_never_overspend_one_cap() {
     for mut child in children {
         assert!(child.wait().unwrap().success());
     }
-    // What got out, by the count of the processes themselves and not of the ledger.
+    // The number of releases, as counted by the processes and not by the ledger.
     let counts: Vec<usize> =
         (0..PROCESSES).map(|n| Releases::read(folder.path(), &format!("releases-{n}")).len()).collect();
     assert_eq!(counts.iter().sum::<usize>(), GRANTS, "{counts:?}");
@@ -64,7 +64,7 @@ fn spends_until_refused() {
 }
 
 #[test]
-fn of_many_who_create_one_ledger_one_wins() {
+fn one_of_many_concurrent_creations_succeeds() {
     for _ in 0..20 {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("budget.ledger");

@@ -1,4 +1,4 @@
-//! Caps are exact to the last unit. (The arithmetic itself is attacked beside the code, in `amount.rs`.)
+//! Caps are exact to the last unit. (Unit tests of the arithmetic are in `amount.rs`.)
 
 use proptest::prelude::*;
 use reticent_ledger::{Amount, LedgerError};
@@ -29,7 +29,7 @@ fn one_unit_above_the_cap_is_refused_in_either_part() {
 }
 
 #[test]
-fn settling_gives_back_the_difference_exactly() {
+fn settling_refunds_the_difference_exactly() {
     let (_folder, _path, mut ledger) = with_cap(1.0, 1e-5);
     for _ in 0..3 {
         let reservation = ledger.reserve("trial", &request(0.7, 1e-6)).unwrap();
@@ -43,9 +43,9 @@ fn settling_gives_back_the_difference_exactly() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// Whatever was spent before, what is said to remain can be had, and nothing more after it.
+    /// The stated remainder can be reserved after any charges, and nothing more afterwards.
     #[test]
-    fn what_remains_can_be_reserved(
+    fn the_stated_remainder_can_be_reserved(
         // Up to fifteen digits, where an f64 states a sum exactly.
         cap in (1e-6..1e3_f64, 1e-12..1e-3_f64),
         parts in prop::collection::vec((1e-9..0.4_f64, 0.0..0.4_f64), 0..5),

@@ -1,4 +1,4 @@
-//! What the tests share: a fresh ledger, a plain request, and processes that spend.
+//! Fixtures: a fresh ledger, a request, and spending processes.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
@@ -47,14 +47,14 @@ pub fn spawn(name: &str, folder: &Path, argument: u64) -> Child {
         .unwrap()
 }
 
-/// What [`spawn`] passed; `None` when somebody runs all ignored tests by hand.
+/// The arguments of [`spawn`]; `None` when the ignored tests are run directly.
 pub fn spawned() -> Option<(PathBuf, u64)> {
     let folder = std::env::var_os("LEDGER_TEST_FOLDER")?;
     let argument = std::env::var("LEDGER_TEST_ARGUMENT").ok()?;
     Some((folder.into(), argument.parse().ok()?))
 }
 
-/// The world outside: what was released can be read here whatever the ledger says.
+/// Record of the releases, independent of the ledger.
 pub struct Releases(File);
 
 impl Releases {
@@ -62,7 +62,7 @@ impl Releases {
         Self(OpenOptions::new().create(true).append(true).open(folder.join(name)).unwrap())
     }
 
-    /// On the disk when it returns.
+    /// Durable when it returns.
     pub fn publish(&mut self, line: &str) {
         self.0.write_all(format!("{line}\n").as_bytes()).unwrap();
         self.0.sync_data().unwrap();

@@ -1,4 +1,4 @@
-//! The rules, one by one: each way to misuse the ledger has an error of its own and changes nothing.
+//! The rules one by one: each misuse of the ledger has its own error and changes nothing.
 
 use reticent_ledger::{Account, Amount, LedgerError, State};
 
@@ -72,7 +72,7 @@ fn a_run_cannot_settle_above_its_reservation() {
 }
 
 #[test]
-fn a_request_must_be_about_the_budgeted_data() {
+fn a_request_must_match_the_data_set() {
     let (_folder, _path, mut ledger) = with_cap(1.0, 1e-5);
     let reserve =
         |ledger: &mut reticent_ledger::Ledger, id: &str, change: fn(&mut reticent_ledger::Request)| {
@@ -122,7 +122,7 @@ fn amounts_out_of_domain_are_errors() {
     }
     let error = ledger.reserve("trial", &request(0.0, 0.0)).map(drop).unwrap_err();
     let expected = "the requested epsilon must be a number above 0 and at most 1e6, but it is 0\n\
-        hint: correct the number and ask again";
+        hint: correct the number and try again";
     assert_eq!(error.to_string(), expected);
     assert_eq!(ledger.data_sets().unwrap().len(), 1);
 }
@@ -169,7 +169,7 @@ fn data_sets_have_budgets_of_their_own() {
 }
 
 #[test]
-fn a_reservation_is_good_in_its_own_ledger_only() {
+fn a_reservation_is_valid_in_its_own_ledger_only() {
     let (_folder, _path, mut ledger) = with_cap(1.0, 1e-5);
     let (_other_folder, _other_path, mut other) = with_cap(1.0, 1e-5);
     let here = ledger.reserve("trial", &request(0.1, 0.0)).unwrap();
@@ -185,7 +185,7 @@ fn a_reservation_is_good_in_its_own_ledger_only() {
 }
 
 #[test]
-fn a_refusal_says_what_is_in_the_way_and_what_to_do() {
+fn a_refusal_states_the_balance_and_a_hint() {
     let (_folder, _path, mut ledger) = with_cap(1.0, 1e-4);
     let run = ledger.reserve("trial", &request(0.75, 2e-5)).unwrap();
     ledger.start(&run).unwrap();
@@ -200,7 +200,7 @@ fn a_refusal_says_what_is_in_the_way_and_what_to_do() {
   remaining  epsilon 0.25, delta 8e-5
   spent      epsilon 0.75, delta 2e-5
   cap        epsilon 1, delta 1e-4
-hint: ask for at most epsilon 0.25, delta 8e-5"
+hint: request at most epsilon 0.25, delta 8e-5"
     );
 
     let hint = |outcome: Result<_, LedgerError>| {
@@ -209,12 +209,12 @@ hint: ask for at most epsilon 0.25, delta 8e-5"
     let _ = ledger.reserve("trial", &request(0.1, 8e-5)).unwrap();
     assert_eq!(
         hint(ledger.reserve("trial", &request(0.1, 1e-9))),
-        "hint: no delta remains; ask for delta 0 and at most epsilon 0.15; one reservation was never started and can be cancelled"
+        "hint: no delta remains; request delta 0 and at most epsilon 0.15; one reservation was never started and can be cancelled"
     );
     let _ = ledger.reserve("trial", &request(0.15, 0.0)).unwrap();
     assert_eq!(
         hint(ledger.reserve("trial", &request(0.1, 0.0))),
-        "hint: the budget is used up; what is already released can be used again at no cost; 2 reservations were never started and can be cancelled"
+        "hint: the budget is used up; results that were already released can be reused at no cost; 2 reservations were never started and can be cancelled"
     );
 }
 

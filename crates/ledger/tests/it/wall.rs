@@ -54,12 +54,12 @@ fn a_run_is_reserved_started_settled_and_refused_when_nothing_is_left() {
     // Stopping early is no cheaper: when to stop may depend on what was released.
     assert!((spent().spent.epsilon - price).abs() < 1e-9);
 
-    // A run that releases nothing gives everything back.
+    // A run that releases nothing is refunded.
     let (idle, _) = wall(Ledger::open(&path).unwrap()).unwrap();
     idle.finish(0).unwrap();
     assert!((spent().spent.epsilon - price).abs() < 1e-9);
 
-    // One that dies stays charged, and then nothing is left for a third.
+    // A run that crashes stays charged, and then nothing is left for a third.
     let (mut lost, id) = wall(Ledger::open(&path).unwrap()).unwrap();
     lost.sum(id, &Copy).unwrap();
     drop(lost);
@@ -70,7 +70,7 @@ fn a_run_is_reserved_started_settled_and_refused_when_nothing_is_left() {
     assert!((spent().spent.epsilon - 2.0 * price).abs() < 1e-9);
 }
 
-/// What has no guarantee cannot be charged.
+/// A run without a guarantee cannot be charged.
 #[test]
 fn a_run_without_privacy_is_refused() {
     let folder = tempfile::tempdir().unwrap();
@@ -84,9 +84,9 @@ fn a_run_without_privacy_is_refused() {
     assert!(Ledger::open(&path).unwrap().history("trial").unwrap().is_empty());
 }
 
-/// A run that keeps a journal is charged once, goes on from its newest journal alone, and with its own plan.
+/// A run with a journal is charged once, and resumes only with its newest journal and its own plan.
 #[test]
-fn a_stopped_run_goes_on_from_its_newest_journal_alone() {
+fn only_the_newest_journal_of_a_run_can_be_resumed() {
     use budget::Ledger as _;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("budget.ledger");
@@ -106,39 +106,39 @@ fn a_stopped_run_goes_on_from_its_newest_journal_alone() {
         let digests = digests.iter().map(|&digest| digest.to_owned()).collect();
         Run::new(open(), "trial", "none", "a test").journalled(token.clone(), "journal".into(), digests)
     };
-    let begun = |digests: &[&str], plan: &Plan| {
+    let active = |digests: &[&str], plan: &Plan| {
         let mut run = run(digests);
         let ticket = run.reserve(&request(plan))?;
         run.start(&ticket).map(|()| run)
     };
     // Reserved twice under one token, as after a kill between the two: one charge.
     run(&["a"]).reserve(&request(&plan().0)).unwrap();
-    let mut first = begun(&["a"], &plan().0).unwrap();
+    let mut first = active(&["a"], &plan().0).unwrap();
     assert!((spent() - price).abs() < 1e-9, "charged once");
     first.advance("b").unwrap();
 
     let mut other = Plan::new(100, Adjacency::ReplaceOne);
     let (what, sampler, geometry) = ("a sum".to_owned(), Sampler::Full, Geometry::Ball { radius: 1.0 });
     other.sums(Sums { what, width: 1, geometry, sampler, noise_multiplier: 9.0, steps: 2 }).unwrap();
-    assert!(begun(&["a", "b"], &other).is_err(), "another plan");
-    assert!(begun(&["a"], &plan().0).is_err(), "an older journal");
-    assert!(begun(&["a", "x"], &plan().0).is_err(), "another journal");
-    // Ahead of the ledger: a crash between the two. Two go on from one point, and each has a digest of its own.
-    let mut second = begun(&["a", "b", "c", "second"], &plan().0).unwrap();
-    assert!(begun(&["a", "b", "c", "third"], &plan().0).is_err(), "somebody else went on");
-    assert!(first.advance("d").is_err(), "and so has the first been overtaken");
+    assert!(active(&["a", "b"], &other).is_err(), "another plan");
+    assert!(active(&["a"], &plan().0).is_err(), "an older journal");
+    assert!(active(&["a", "x"], &plan().0).is_err(), "another journal");
+    // Ahead of the ledger, as after a crash between the two writes. Two processes resume from one point, with distinct digests.
+    let mut second = active(&["a", "b", "c", "second"], &plan().0).unwrap();
+    assert!(active(&["a", "b", "c", "third"], &plan().0).is_err(), "another process has resumed");
+    assert!(first.advance("d").is_err(), "the journal of the first is stale");
     second.advance("d").unwrap();
     assert!(matches!(open().look_up(&token).unwrap(), Some((State::Started, Some(digest))) if digest == "d"));
-    // Any number of times.
-    let third = begun(&["a", "b", "c", "second", "d", "third"], &plan().0).unwrap();
+    // A run can be resumed any number of times.
+    let third = active(&["a", "b", "c", "second", "d", "third"], &plan().0).unwrap();
     assert_eq!((third.state(), third.id()), (Some(State::Started), Some(1)));
-    assert!(begun(&["a", "b", "c", "second", "d", "third"], &plan().0).is_ok());
+    assert!(active(&["a", "b", "c", "second", "d", "third"], &plan().0).is_ok());
     assert!((spent() - price).abs() < 1e-9, "charged once");
 }
 
-/// A run that was reserved and never started gets everything back, and one that was started does not.
+/// A reservation that was never started is refunded; a started one is not.
 #[test]
-fn what_was_not_started_is_given_back() {
+fn only_unstarted_reservations_are_refunded() {
     use budget::Ledger as _;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("budget.ledger");
@@ -158,12 +158,12 @@ fn what_was_not_started_is_given_back() {
         event: plan().0.event(),
         releases: Vec::new(),
     };
-    assert!(run().give_back().unwrap(), "nothing was reserved");
+    assert!(run().refund().unwrap(), "nothing was reserved");
     let mut started = run();
     let ticket = started.reserve(&planned).unwrap();
     started.start(&ticket).unwrap();
-    assert!(!started.give_back().unwrap());
+    assert!(!started.refund().unwrap());
     // By its token alone, as after a commit that was reported as failed.
-    assert!(!run().give_back().unwrap());
+    assert!(!run().refund().unwrap());
     assert!(open().account("trial").unwrap().spent.epsilon > 0.0);
 }

@@ -3,7 +3,7 @@
 use super::data;
 use crate::{Dice, Reader, bytes};
 
-/// What lines are made of, and what they are mistaken for.
+/// Fragments of CSV files and of look-alikes.
 const TOKENS: [&[u8]; 22] = [
     b"\"",
     b"\"\"",
@@ -33,7 +33,7 @@ pub(super) const READER: Reader =
     Reader { name: "csv", seeds, mutate, read: |bytes| data::read(bytes, "t.csv") };
 
 fn mutate(bytes: &mut Vec<u8>, dice: &mut Dice) {
-    // Names that do not fit the schema are refused at once, so half of the mutations spare the header.
+    // A header that does not match the schema is refused at once, so half of the mutations keep it.
     let header = bytes.iter().position(|&byte| byte == b'\n').map_or(0, |end| end + 1);
     if dice.below(2) == 0 {
         return bytes::mutate(bytes, dice, &TOKENS);

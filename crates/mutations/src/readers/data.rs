@@ -1,11 +1,11 @@
-//! What is done with every data file.
+//! Reading of data files, for CSV and Parquet.
 
 use reticent_tables::{Encoder, Schema, Source, TableError};
 
 use crate::scratch;
 use crate::secrets::assert_discreet;
 
-/// The columns of the files that mutations start from.
+/// The schema of the seeds.
 pub(super) const SCHEMA: &str = r#"
 target = { name = "income", kind = "numeric", bounds = [0, 100] }
 features = [
@@ -17,7 +17,8 @@ features = [
 ]
 "#;
 
-/// Reads a file in every way there is: whether it could be read. Messages contain no value, and features are numbers.
+/// Opens, inspects, streams and reads a file. Returns whether it could be read; asserts that messages contain no value and features
+/// are finite.
 pub(super) fn read(bytes: &[u8], name: &str) -> bool {
     let file = scratch::file(name, bytes);
     let encoder = Encoder::new(&Schema::parse(SCHEMA).expect("a schema")).expect("bounds are known");

@@ -45,13 +45,13 @@ fn remove() {
     }
 }
 
-/// What a run leaves when its model cannot be written: here since files may not be so long. The less they may be, the
-/// earlier it fails.
+/// Journals of runs whose model could not be written because of a limit on file sizes. The smaller the limit, the earlier they
+/// fail.
 fn seeds() -> Vec<Vec<u8>> {
     let left = |(model, _): &(&str, &str)| {
-        let journal = |longest: u64| {
+        let journal = |limit: u64| {
             remove();
-            let run = limit::with_files_up_to(longest, || reticent_cli::run(command(model)));
+            let run = limit::with_files_up_to(limit, || reticent_cli::run(command(model)));
             std::fs::read(scratch::path("t.reticent.journal")).ok().filter(|_| run.is_err())
         };
         (1..256)
@@ -62,15 +62,15 @@ fn seeds() -> Vec<Vec<u8>> {
     MODELS.iter().map(left).collect()
 }
 
-/// A journal in frames, whose digests are left out.
+/// The frames of a journal, without their digests.
 struct Frames {
     contents: Vec<Vec<u8>>,
-    /// What comes after the last whole frame.
+    /// Bytes after the last complete frame.
     rest: Vec<u8>,
 }
 
 impl Frames {
-    /// Nothing if it does not begin as a journal does.
+    /// `None` without the magic bytes of a journal.
     fn of(bytes: &[u8]) -> Option<Self> {
         let mut rest = bytes.strip_prefix(MAGIC)?;
         let mut contents = Vec::new();
@@ -83,7 +83,7 @@ impl Frames {
         Some(Self { contents, rest: rest.to_vec() })
     }
 
-    /// With the digests of its contents, which anyone can compute.
+    /// Encodes the frames with recomputed digests.
     fn to_bytes(&self) -> Vec<u8> {
         let hash = |parts: &[&[u8]]| {
             parts.iter().fold(Sha256::new(), |hash, part| hash.chain_update(part)).finalize()
@@ -117,20 +117,20 @@ fn mutate(bytes: &mut Vec<u8>, dice: &mut Dice) {
         (2, _) if chosen > 0 => drop(frames.contents.remove(chosen)),
         (3, _) if chosen > 0 => frames.contents.insert(chosen, frames.contents[chosen].clone()),
         (4, _) => bytes::mutate(&mut frames.rest, dice, &[MAGIC]),
-        // The releases: in place, so that what comes after a change can still be read.
+        // The releases, in place, so that later ones can still be parsed.
         (5 | 6, _) if chosen > 0 => bytes::mutate_in_place(&mut frames.contents[chosen], dice),
         _ if chosen > 0 => bytes::mutate(&mut frames.contents[chosen], dice, &[]),
         _ => frames.contents.truncate(1 + dice.below(frames.contents.len())),
     }
     *bytes = frames.to_bytes();
-    bytes.truncate(bytes::LONGEST);
+    bytes.truncate(bytes::MAX_LENGTH);
 }
 
-/// Whether a run can go on from it: as it is, and with what its digests should be.
+/// Whether a run can be resumed from it, unchanged or with recomputed digests.
 fn read(bytes: &[u8]) -> bool {
     let frames = Frames::of(bytes).map(|mut frames| {
         if let Some(mut header) = frames.header().filter(|header| header["of"]["data"].is_string()) {
-            // The folder is another in each process.
+            // The folder differs between processes.
             header["of"]["data"] = json!(scratch::path("records.csv").display().to_string());
             frames.contents[0] = header.to_string().into_bytes();
         }
@@ -142,7 +142,7 @@ fn read(bytes: &[u8]) -> bool {
         .and_then(|header| Some(header["of"]["plan"]["model"].as_str()?.to_owned()));
     let mut command = command(model.as_deref().unwrap_or("linear"));
     command.push("--resume".to_owned());
-    let goes_on = |journal: &[u8]| {
+    let resumes = |journal: &[u8]| {
         remove();
         scratch::file("t.reticent.journal", journal);
         match reticent_cli::run(&command) {
@@ -153,6 +153,6 @@ fn read(bytes: &[u8]) -> bool {
             }
         }
     };
-    let as_it_is = goes_on(bytes);
-    frames.is_some_and(|frames| goes_on(&frames.to_bytes())) || as_it_is
+    let unchanged = resumes(bytes);
+    frames.is_some_and(|frames| resumes(&frames.to_bytes())) || unchanged
 }

@@ -6,7 +6,7 @@ use crate::{Dice, Reader, bytes, scratch};
 
 pub(super) const READER: Reader = Reader { name: "ledger", seeds, mutate, read };
 
-/// Names and words that a ledger contains.
+/// Fragments of ledgers.
 const TOKENS: [&[u8]; 10] = [
     b"trial",
     b"replace-one",
@@ -60,11 +60,11 @@ fn seeds() -> Vec<Vec<u8>> {
     vec![std::fs::read(&path).expect("it was just written")]
 }
 
-/// Pages refer to each other by number and to their cells by position, so that most mutations keep the length.
+/// Pages refer to each other by number and to their cells by position, so most mutations keep the length.
 fn mutate(bytes: &mut Vec<u8>, dice: &mut Dice) {
     match dice.below(8) {
         0 => bytes::mutate(bytes, dice, &TOKENS),
-        // The header of the file and the schema of the tables, where a change does most.
+        // The file header and the schema of the tables, where changes have most effect.
         1 => {
             let first = bytes.len().min(4096);
             bytes::mutate_in_place(&mut bytes[..first], dice);
@@ -74,7 +74,7 @@ fn mutate(bytes: &mut Vec<u8>, dice: &mut Dice) {
     }
 }
 
-/// One of the words in place of another.
+/// Overwrites one token by another.
 fn overwrite(bytes: &mut [u8], dice: &mut Dice) {
     let (old, new) = (*dice.pick(&TOKENS), *dice.pick(&TOKENS));
     let places: Vec<usize> =
@@ -85,7 +85,7 @@ fn overwrite(bytes: &mut [u8], dice: &mut Dice) {
     }
 }
 
-/// Whether it is a ledger that budget can be reserved in. What it says of itself stays true: no more is charged than the cap.
+/// Whether it is a ledger that can be spent from. Asserts that charges do not exceed the cap.
 fn read(bytes: &[u8]) -> bool {
     remove();
     let path = scratch::file("t.ledger", bytes);

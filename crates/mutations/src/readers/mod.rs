@@ -1,4 +1,4 @@
-//! The readers.
+//! The readers of untrusted files.
 
 mod csv;
 mod data;
@@ -12,7 +12,7 @@ mod subjects;
 
 use crate::Reader;
 
-/// Every reader of files that somebody else may have written, damaged or edited.
+/// All readers of untrusted files.
 pub const READERS: &[Reader] = &[
     csv::READER,
     parquet::READER,

@@ -1,4 +1,4 @@
-//! Model files past their checksum, into `show` and `report`.
+//! Model files with valid checksums, through `show` and `report`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -43,22 +43,22 @@ fn mutate(bytes: &mut Vec<u8>, dice: &mut Dice) {
     let Some(mut parts) = Parts::of(bytes) else { return bytes::mutate(bytes, dice, &[]) };
     match dice.below(8) {
         0 => bytes::mutate_in_place(&mut parts.numbers, dice),
-        1 => odd_number(&mut parts.numbers, dice),
+        1 => extreme_number(&mut parts.numbers, dice),
         2 => tree::mutate(&mut parts.header, dice),
         _ => mutate_text(&mut parts.header, dice),
     }
     *bytes = parts.to_bytes();
-    bytes.truncate(4 * bytes::LONGEST);
+    bytes.truncate(4 * bytes::MAX_LENGTH);
 }
 
-/// A number that is not finite, or nearly so.
-fn odd_number(numbers: &mut [u8], dice: &mut Dice) {
-    let odd = *dice.pick(&[f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e308, -1e308, 5e-324, 0.0, -1.0]);
+/// Overwrites a number by one that is not finite or is extreme.
+fn extreme_number(numbers: &mut [u8], dice: &mut Dice) {
+    let extreme = *dice.pick(&[f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e308, -1e308, 5e-324, 0.0, -1.0]);
     let at = 8 * dice.below(numbers.len() / 8);
-    numbers.iter_mut().skip(at).zip(odd.to_le_bytes()).for_each(|(byte, new)| *byte = new);
+    numbers.iter_mut().skip(at).zip(extreme.to_le_bytes()).for_each(|(byte, new)| *byte = new);
 }
 
-/// A value in one of the texts, each of which is JSON.
+/// Mutates a value in one of the texts, each of which is JSON.
 fn mutate_text(header: &mut Value, dice: &mut Dice) {
     let texts = header.get_mut(TEXTS).and_then(Value::as_object_mut);
     let Some(texts) = texts.filter(|texts| !texts.is_empty()) else { return };
@@ -70,7 +70,7 @@ fn mutate_text(header: &mut Value, dice: &mut Dice) {
     }
 }
 
-/// The same file with the checksum of its contents, which anyone can compute: of all other texts, and of all arrays by name.
+/// The file with a recomputed checksum: of all other texts, and of all arrays by name.
 fn with_checksum(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut parts = Parts::of(bytes)?;
     let file = SafeTensors::deserialize(bytes).ok()?;
@@ -100,10 +100,10 @@ fn with_checksum(bytes: &[u8]) -> Option<Vec<u8>> {
     Some(parts.to_bytes())
 }
 
-/// Whether it can be shown. Whatever it contains, its texts stay texts: on a terminal and in a page.
+/// Whether it can be shown. Asserts that its texts are escaped on a terminal and in a page.
 fn read(bytes: &[u8]) -> bool {
-    let whole = with_checksum(bytes);
-    let Ok(model) = ModelFile::from_bytes(whole.as_deref().unwrap_or(bytes)) else { return false };
+    let checksummed = with_checksum(bytes);
+    let Ok(model) = ModelFile::from_bytes(checksummed.as_deref().unwrap_or(bytes)) else { return false };
     let again = model.to_bytes().and_then(|bytes| ModelFile::from_bytes(&bytes)).expect("it was just read");
     assert_eq!(again.header, model.header, "a model file is written as it was read");
     let shown = reticent_cli::show_model(model.clone());
@@ -114,7 +114,7 @@ fn read(bytes: &[u8]) -> bool {
         (c.is_control() && c != '\n')
             || matches!(c, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     };
-    assert!(!shown.contains(hidden), "what is shown can be seen: {shown:?}");
+    assert!(!shown.contains(hidden), "no control characters are shown: {shown:?}");
     for markup in ["<script>hostile", "<img src=x", "<!--<script", "\u{1b}", "\u{202e}"] {
         assert!(!page.contains(markup), "{markup:?} is a part of the page");
     }

@@ -18,11 +18,11 @@ use crate::{Dice, Reader, bytes};
 pub(super) const READER: Reader =
     Reader { name: "parquet", seeds, mutate, read: |bytes| data::read(bytes, "t.parquet") };
 
-/// Before the end of a file: the length of its metadata and four letters.
-const END: usize = 8;
+/// Size of the footer: the length of the metadata and the magic bytes.
+const FOOTER: usize = 8;
 
 /// Metadata refers to pages by their position, and the end of the file to the metadata by its length. Most mutations keep both
-/// in order: bytes alone rarely get past them.
+/// consistent, since other files are refused at once.
 fn mutate(bytes: &mut Vec<u8>, dice: &mut Dice) {
     let Some((pages, end)) = parts(bytes) else { return bytes::mutate(bytes, dice, &[]) };
     match dice.below(8) {
@@ -39,9 +39,9 @@ fn mutate(bytes: &mut Vec<u8>, dice: &mut Dice) {
     }
 }
 
-/// Where pages end and metadata end.
+/// Offsets of the end of the pages and of the metadata.
 fn parts(bytes: &[u8]) -> Option<(usize, usize)> {
-    let end = bytes.len().checked_sub(END)?;
+    let end = bytes.len().checked_sub(FOOTER)?;
     let length = u32::from_le_bytes(bytes[end..end + 4].try_into().ok()?) as usize;
     let pages = end.checked_sub(length)?;
     (pages >= 4).then_some((pages, end))
@@ -57,8 +57,8 @@ fn income() -> ArrayRef {
     Arc::new(rows().map(|k| (k % 6 != 0).then_some(k as f64)).collect::<Float64Array>())
 }
 
-/// As one would write them.
-fn plain() -> Vec<(&'static str, ArrayRef)> {
+/// Common types.
+fn common() -> Vec<(&'static str, ArrayRef)> {
     let levels = rows().map(|k| if k % 3 == 0 { "a" } else { "SECRETVALUE" });
     let notes = rows().map(|k| (k % 7 != 0).then_some("a word: SECRETVALUE"));
     vec![
@@ -71,8 +71,8 @@ fn plain() -> Vec<(&'static str, ArrayRef)> {
     ]
 }
 
-/// The same in types that nobody expects.
-fn strange() -> Vec<(&'static str, ArrayRef)> {
+/// Uncommon types.
+fn uncommon() -> Vec<(&'static str, ArrayRef)> {
     let decimals = Decimal128Array::from_iter_values(rows().map(|k| 987_654_321 + i128::from(k)));
     let levels: DictionaryArray<Int8Type> = rows().map(|k| (k % 4 != 0).then_some("SECRETVALUE")).collect();
     let notes = BinaryArray::from_iter_values(
@@ -88,7 +88,7 @@ fn strange() -> Vec<(&'static str, ArrayRef)> {
     ]
 }
 
-/// The same with dates, short numbers and lists.
+/// Dates, single-precision numbers and lists.
 fn nested() -> Vec<(&'static str, ArrayRef)> {
     let mut lists = ListBuilder::new(Int32Builder::new());
     for k in rows() {
@@ -122,8 +122,8 @@ fn written(columns: Vec<(&str, ArrayRef)>, properties: WriterPropertiesBuilder) 
 }
 
 fn seeds() -> Vec<Vec<u8>> {
-    let usual = WriterProperties::builder;
-    let delta = usual()
+    let properties = WriterProperties::builder;
+    let delta = properties()
         .set_dictionary_enabled(false)
         .set_writer_version(WriterVersion::PARQUET_2_0)
         .set_column_encoding("count".into(), Encoding::DELTA_BINARY_PACKED)
@@ -131,13 +131,16 @@ fn seeds() -> Vec<Vec<u8>> {
         .set_column_encoding("note".into(), Encoding::DELTA_LENGTH_BYTE_ARRAY)
         .set_column_encoding("number".into(), Encoding::BYTE_STREAM_SPLIT);
     vec![
-        written(plain(), usual().set_compression(Compression::UNCOMPRESSED)),
-        written(plain(), usual().set_compression(Compression::SNAPPY).set_max_row_group_row_count(Some(7))),
-        written(plain(), usual().set_compression(Compression::ZSTD(ZstdLevel::default()))),
-        written(plain(), usual().set_compression(Compression::LZ4_RAW)),
-        written(plain(), usual().set_compression(Compression::GZIP(GzipLevel::default()))),
-        written(plain(), delta),
-        written(strange(), usual().set_compression(Compression::UNCOMPRESSED)),
-        written(nested(), usual().set_compression(Compression::UNCOMPRESSED)),
+        written(common(), properties().set_compression(Compression::UNCOMPRESSED)),
+        written(
+            common(),
+            properties().set_compression(Compression::SNAPPY).set_max_row_group_row_count(Some(7)),
+        ),
+        written(common(), properties().set_compression(Compression::ZSTD(ZstdLevel::default()))),
+        written(common(), properties().set_compression(Compression::LZ4_RAW)),
+        written(common(), properties().set_compression(Compression::GZIP(GzipLevel::default()))),
+        written(common(), delta),
+        written(uncommon(), properties().set_compression(Compression::UNCOMPRESSED)),
+        written(nested(), properties().set_compression(Compression::UNCOMPRESSED)),
     ]
 }

@@ -60,7 +60,7 @@ sd = 2.5
     vec![SCHEMA.as_bytes().to_vec(), tables.as_bytes().to_vec()]
 }
 
-/// Whether it is a schema. One that is can be written, read again and used.
+/// Whether it is a schema. A valid one can be written, read again and used.
 fn read(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes);
     let schema = match Schema::parse(&text) {
@@ -77,7 +77,7 @@ fn read(bytes: &[u8]) -> bool {
     true
 }
 
-/// Two records that fit hardly any schema, and the names of their columns from it.
+/// Encodes two records that match hardly any schema, with the column names of the schema.
 fn encode(schema: &Schema, encoder: &Encoder) {
     let mut table = String::new();
     for value in [None, Some("1e308"), Some("word")] {

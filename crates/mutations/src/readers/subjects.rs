@@ -1,4 +1,4 @@
-//! What every model can be planned for and fitted to: facts, their schema, and rows that look random.
+//! For every model, a table shape, a schema, pseudo-random rows and a plan.
 
 use std::sync::OnceLock;
 
@@ -10,24 +10,24 @@ use serde_json::{Value, json};
 
 use crate::Dice;
 
-/// Few, so that a fit takes little.
+/// Few, so that fits are fast.
 const RECORDS: usize = 300;
 
-/// A model and what it is asked to do.
+/// A model with a table and a plan.
 pub(super) struct Subject {
     pub(super) model: &'static dyn Model,
-    pub(super) facts: TableShape,
+    pub(super) shape: TableShape,
     schema: Schema,
     /// The plan as a file.
     pub(super) plan: Value,
 }
 
-/// What fits are asked for.
+/// The budget of all plans.
 pub(super) fn privacy() -> Privacy {
     Privacy::new(4.0, 1e-6, Adjacency::ReplaceOne).expect("these are numbers")
 }
 
-/// Features of a few kinds, with the number of inputs that each becomes.
+/// Features of several kinds, with the number of inputs of each.
 const FEATURES: [(&[usize], &str); 3] = [
     (
         &[1, 3],
@@ -60,44 +60,44 @@ fn target(target: Target) -> &'static str {
 }
 
 impl Subject {
-    /// The first features that the model can be planned for; privately, if it can be.
+    /// The first features that the model has a plan for; a private one, if there is one.
     fn of(model: &'static dyn Model) -> Option<Self> {
         let targets = model.targets().iter();
         let mut all = targets.flat_map(|target| FEATURES.iter().map(move |features| (*target, *features)));
         all.find_map(|(kind, (columns, features))| {
-            let mut facts = TableShape::new(columns.to_vec(), kind, RECORDS);
+            let mut shape = TableShape::new(columns.to_vec(), kind, RECORDS);
             for setting in model.settings().iter().filter(|setting| setting.default().is_none()) {
                 let value = match setting.kind {
                 SettingKind::Integer { .. } => 2u64.into(),
                 _ => 0.2.into(),
             };
-            facts.settings.insert(setting.name.into(), value);
+            shape.settings.insert(setting.name.into(), value);
             }
-            let plan = planned(model, &facts)?.to_json();
-            let plan = json!({ "model": model.name(), "inputs": facts.inputs(), "settings": facts.settings, "plan": plan });
+            let plan = planned(model, &shape)?.to_json();
+            let plan = json!({ "model": model.name(), "inputs": shape.inputs(), "settings": shape.settings, "plan": plan });
             let schema = Schema::parse(&format!("{}\nfeatures = [{features}]", target(kind))).expect("a schema");
-            Some(Self { model, facts, schema, plan })
+            Some(Self { model, shape, schema, plan })
         })
     }
 
     /// Whether there is a private fit.
     pub(super) fn is_private(&self) -> bool {
-        self.model.plan(&self.facts, Some(&privacy())).is_ok()
+        self.model.plan(&self.shape, Some(&privacy())).is_ok()
     }
 
-    /// Rows that look random, the same in every run.
+    /// Pseudo-random rows, the same in every run.
     fn rows(&self) -> Vec<f64> {
         let mut dice = Dice::new(1);
         let mut values = Vec::new();
         for _ in 0..RECORDS {
-            for &inputs in &self.facts.columns {
+            for &inputs in &self.shape.columns {
                 let level = dice.below(inputs);
                 match inputs {
                     1 => values.push(dice.below(2001) as f64 / 1000.0 - 1.0),
                     _ => values.extend((0..inputs).map(|input| f64::from(u8::from(input == level)))),
                 }
             }
-            match self.facts.target {
+            match self.shape.target {
                 Target::Number => values.push(dice.below(2001) as f64 / 1000.0 - 1.0),
                 Target::TwoClasses => values.push(if dice.below(2) == 0 { -1.0 } else { 1.0 }),
                 Target::Classes => values.push(dice.below(3) as f64),
@@ -107,16 +107,16 @@ impl Subject {
         values
     }
 
-    /// A model file like one that `fit` writes. The noise is of a fixed seed, and the receipt is made to look like one of a private run.
+    /// A model file like one that `fit` writes. The noise has a fixed seed, and the receipt imitates that of a private run.
     fn model_file(&self) -> Vec<u8> {
-        let Self { model, facts, schema, plan } = self;
-        let planned = planned(*model, facts).expect("it was planned before");
-        let records = Records::new(self.rows(), facts.width()).expect("whole rows");
+        let Self { model, shape, schema, plan } = self;
+        let planned = planned(*model, shape).expect("it was planned before");
+        let records = Records::new(self.rows(), shape.width()).expect("complete rows");
         let privacy = Some(privacy()).filter(|_| self.is_private());
         let noise = NoiseSource::insecure_from_seed(1);
         let (fitted, mut receipt) =
             planned.run(records, noise, privacy.as_ref(), Box::new(Unlimited)).expect("a small fit");
-        let asked = privacy.map(|privacy| {
+        let requested = privacy.map(|privacy| {
             receipt.guarantee = Guarantee::Private(planned.price(privacy.delta()).expect("it was priced"));
             json!({ "epsilon": privacy.epsilon(), "delta": privacy.delta(), "adjacency": privacy.adjacency().to_string() })
         });
@@ -124,13 +124,13 @@ impl Subject {
         let names: Vec<&str> = schema.features().iter().map(|column| column.name()).collect();
         let card = json!({
             "about": model.about(), "target": schema.target().map(|target| target.name()), "inputs": names,
-            "asked": asked, "state": state,
+            "asked": requested, "state": state,
         });
         let header = Header {
             model: model.name().to_owned(),
             family: model.family().to_owned(),
             schema: Some(schema.clone()),
-            bounds: json!({ "inputs": facts.inputs(), "clamped_to": [-1.0, 1.0] }),
+            bounds: json!({ "inputs": shape.inputs(), "clamped_to": [-1.0, 1.0] }),
             plan: plan.clone(),
             receipt: serde_json::to_value(&receipt).expect("numbers and texts"),
             card,
@@ -143,11 +143,11 @@ impl Subject {
     }
 }
 
-fn planned(model: &dyn Model, facts: &TableShape) -> Option<Box<dyn Planned>> {
-    model.plan(facts, Some(&privacy())).or_else(|_| model.plan(facts, None)).ok()
+fn planned(model: &dyn Model, shape: &TableShape) -> Option<Box<dyn Planned>> {
+    model.plan(shape, Some(&privacy())).or_else(|_| model.plan(shape, None)).ok()
 }
 
-/// Every model with what it is asked to do.
+/// The subjects of all models.
 pub(super) fn subjects() -> Vec<Subject> {
     models().iter().filter_map(|&model| Subject::of(model)).collect()
 }

@@ -95,7 +95,7 @@ fn portable_equals_wide() {
 }
 
 #[test]
-fn work_is_done_after_every_double_round() {
+fn the_callback_runs_after_every_double_round() {
     for rounds in [Rounds::Eight, Rounds::Twelve, Rounds::Twenty] {
         let mut calls = Vec::new();
         let mut words = [0; BATCH];
@@ -106,6 +106,6 @@ fn work_is_done_after_every_double_round() {
 }
 
 #[test]
-fn a_purpose_is_a_nonce() {
+fn the_purpose_is_the_nonce() {
     assert_eq!(ChaCha::new(&[3; 8], b"purpose ", Rounds::Twelve).nonce, [0x7072_7570, 0x2065_736f]);
 }

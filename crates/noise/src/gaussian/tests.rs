@@ -1,4 +1,4 @@
-#![allow(clippy::float_cmp, reason = "equal bits are what is promised")]
+#![allow(clippy::float_cmp, reason = "results are equal bit for bit")]
 
 use super::*;
 use crate::tables::{CELLS, RARE, REMAINDER, TRIANGLE};
@@ -90,7 +90,7 @@ fn collect(blocks: usize, mut draw: impl FnMut(&mut [i64])) -> Statistics {
 }
 
 impl Statistics {
-    /// Every statistic that the law makes less likely than its stated false-alarm rate.
+    /// The statistics that exceed the bound of their stated false-alarm rate.
     fn alarms(&self) -> Vec<String> {
         let mut alarms = Vec::new();
         let mut check = |name: String, value: f64, bound: f64| {
@@ -146,7 +146,7 @@ impl Statistics {
         for lane in 0..128 {
             check(format!("mean of lane {lane}"), self.lane_sums[lane].abs() / per_lane.sqrt(), DEVIATIONS);
             check(
-                format!("spread of lane {lane}"),
+                format!("variance of lane {lane}"),
                 self.lane_squares[lane].abs() / (2.0 * per_lane).sqrt(),
                 DEVIATIONS,
             );
@@ -169,11 +169,11 @@ fn statistics(tables: &'static Tables) -> Statistics {
 
 /// $2^{28}$ draws. False alarm: 1100 statistics of at most $10^{-10}$ and one of [`FALSE_ALARM`].
 #[test]
-fn gaussian_has_its_law() {
+fn gaussian_has_its_distribution() {
     assert_eq!(statistics(&TABLES).alarms(), Vec::<String>::new());
 }
 
-/// The same statistics must see each of three small lies in the tables.
+/// The same statistics detect each of three small errors in the tables.
 #[test]
 fn mutants_are_caught() {
     let mutant = |change: fn(&mut Tables)| {
@@ -192,9 +192,9 @@ fn mutants_are_caught() {
     assert!(moved.iter().any(|a| a.starts_with("cell ")), "a slot moved to the next cell: {moved:?}");
 }
 
-/// $2^{25}$ draws of 40 bits: the law at 23 bits, and the low bits. False alarm as above.
+/// $2^{25}$ draws of 40 bits: the distribution at 23 bits, and the low bits. False alarm as above.
 #[test]
-fn the_finer_lattice_has_its_law() {
+fn the_finer_lattice_has_its_distribution() {
     let mut source = source(2, &TABLES);
     let mut low = vec![0u64; 2 << 10];
     let statistics = collect(1 << 11, |z| {
@@ -213,7 +213,7 @@ fn the_finer_lattice_has_its_law() {
     }
 }
 
-/// Level 1, exhausted over slots and signs: the floor of a point of the slot's cell, each once.
+/// Level 1, over all slots and signs: the floor of a point of the slot's cell, each once.
 #[test]
 fn every_slot_is_a_floor() {
     for (slot, &cell) in TABLES.slots.iter().enumerate().filter(|(_, cell)| **cell != RARE) {
@@ -232,7 +232,7 @@ fn every_slot_is_a_floor() {
     }
 }
 
-/// Whatever the rounds, every word is looked up, in order: a draw of level 1 is a function of its own word.
+/// For any number of rounds, every word is looked up, in order: a draw of level 1 is a function of its own word.
 #[test]
 fn every_word_is_looked_up() {
     for rounds in [Rounds::Eight, Rounds::Twelve, Rounds::Twenty] {
@@ -286,9 +286,9 @@ fn portable_equals_wide() {
 }
 
 proptest::proptest! {
-    /// However draws are split into calls, and whichever calls they are, they are the same draws.
+    /// Draws do not depend on how they are split into calls, nor on the kind of call.
     #[test]
-    fn calls_do_not_matter(sizes in proptest::collection::vec(0usize..3000, 1..12), fine: bool) {
+    fn draws_do_not_depend_on_calls(sizes in proptest::collection::vec(0usize..3000, 1..12), fine: bool) {
         let resolution = if fine { Resolution::Bits40 } else { Resolution::Bits23 };
         let (mut whole, mut parts) = (source(4, &TABLES), source(4, &TABLES));
         let total = sizes.iter().sum();

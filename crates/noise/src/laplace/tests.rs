@@ -16,7 +16,7 @@ fn draws(p: u64, q: u64) -> Vec<i64> {
 
 /// Against $P(z) = \frac{1-r}{1+r} r^{|z|}$ with $r = e^{-q/p}$. False alarm: $10^{-7}$ a scale.
 #[test]
-fn laplace_has_its_exact_law() {
+fn laplace_has_its_exact_distribution() {
     for (p, q) in [(1, 1), (2, 1), (3, 2), (1, 3), (20, 1), (7, 40), (1_000_003, 99_991)] {
         let r = (-(q as f64) / p as f64).exp();
         let pmf = |z: i64| (1.0 - r) / (1.0 + r) * r.powi(z.unsigned_abs() as i32);
@@ -40,7 +40,7 @@ fn laplace_has_its_exact_law() {
 
 /// Scales too wide to count values: 64 classes of equal mass of $e^{-|z|/t}$, and the sign. False alarm: $10^{-7}$.
 #[test]
-fn wide_scales_have_their_law() {
+fn wide_scales_have_their_distribution() {
     for (p, q) in [(1 << 40, 1), (1 << 40, 3), ((1 << 40) - 1, (1 << 10) + 1), (1 << 50, 1)] {
         let scale = p as f64 / q as f64;
         let mut classes = [0u32; 128];

@@ -53,7 +53,7 @@ fn decide_is_within_its_error() {
 
 #[test]
 fn screen_never_contradicts_decide() {
-    // Beside the threshold, where a wrong margin would show; the unseen bits are set against the screen.
+    // Next to the threshold, where a wrong margin would show; the further bits oppose the result of the screening test.
     let (mut side, mut settled, mut unsettled) = (side(2), 0, 0);
     for _ in 0..6 {
         for (h, cell) in TABLES.cells.iter().enumerate() {
@@ -109,9 +109,9 @@ fn level_three_is_the_same_when_every_point_is_decided_exactly() {
 }
 
 proptest::proptest! {
-    /// The floor of a product, and $e^{-y}$ within the 3 units that the error accounts take it to be.
+    /// The floor of a product, and $e^{-y}$ within the 3 units assumed by the error bounds.
     #[test]
-    fn fixed_point_is_as_exact_as_it_says(a: u128, b: u128, y in 0u128..=1 << 126) {
+    fn fixed_point_errors_are_within_their_bounds(a: u128, b: u128, y in 0u128..=1 << 126) {
         let product: BigInt = (BigInt::from(a) * b) >> 128u32;
         proptest::prop_assert_eq!(BigInt::from(mul_high(a, b)), product);
         let error = exact::exp_neg(&exact::ratio(y, 128)) - exact::ratio(exp_neg(y, FULL_DEGREE), 128);

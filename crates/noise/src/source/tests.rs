@@ -38,7 +38,7 @@ fn streams_never_meet() {
 }
 
 #[test]
-fn kinds_of_draws_do_not_disturb_each_other() {
+fn kinds_of_draws_are_independent() {
     let (mut alone, mut busy) = (NoiseSource::insecure_from_seed(2), NoiseSource::insecure_from_seed(2));
     let (mut x, mut y) = (vec![0; 5000], vec![0; 5000]);
     alone.gaussian(Resolution::Bits23).unwrap().fill(&mut x);
@@ -53,7 +53,7 @@ fn kinds_of_draws_do_not_disturb_each_other() {
 
 /// Reproducibility across machines and versions: these draws may change only with a major version.
 #[test]
-fn a_seed_means_the_same_draws_everywhere() {
+fn a_seed_gives_the_same_draws_on_every_machine() {
     let mut source = NoiseSource::insecure_from_seed(42);
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     let mut add = |z: i64| {

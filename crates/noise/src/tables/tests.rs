@@ -100,7 +100,7 @@ fn counts(tables: &Tables) -> Counts {
     c
 }
 
-/// Everything the sampler's exactness rests on, for the tables as they are; `Err` names what fails.
+/// All conditions for the exactness of the sampler with these tables; `Err` names the one that fails.
 fn certify(tables: &Tables) -> Result<(), String> {
     let c = counts(tables);
     let unit = SLOT_BITS + PART_BITS;
@@ -146,7 +146,7 @@ fn certify(tables: &Tables) -> Result<(), String> {
     }
     let tail = exact::one() - exact::mass_below(CELLS);
     require(tail < exact::ratio(1, 125), "13 sigma tail", CELLS)?;
-    // What TV_PER_DRAW is made of: the densities, 4 units more in each cell, and the tail.
+    // The terms of TV_PER_DRAW: the densities, 4 units more in each cell, and the tail.
     let total = wrong + exact::ratio(4 * CELLS as u128, 128) + &tail;
     require(total < exact::ratio(1, 113), "total variation", CELLS)?;
     let mass = exact::ratio(u128::from(c.left * c.remaining), unit);
