@@ -24,7 +24,9 @@ pub enum ModelError {
     Words { model: &'static str },
     #[error("a {model} model has no setting {name:?}; hint: it has {}", settings(model))]
     NoSetting { model: &'static str, name: String },
-    #[error("a {model} model needs a value for {name:?}, {range}: {about}; hint: give `setting` {name}=VALUE")]
+    #[error(
+        "a {model} model needs a value for {name:?}, {range}: {about}; hint: give `setting` {name}=VALUE"
+    )]
     NeedsSetting { model: &'static str, name: &'static str, range: SettingKind, about: &'static str },
     #[error("{name:?} of a {model} model must be {range}; hint: it is {about}")]
     Setting { model: &'static str, name: &'static str, range: SettingKind, about: &'static str },

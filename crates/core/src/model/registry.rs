@@ -31,6 +31,10 @@ pub trait Model: Sync {
     fn needs_bounds(&self) -> bool {
         true
     }
+    /// Whether there is a fit with privacy.
+    fn can_be_private(&self) -> bool {
+        true
+    }
     /// Whether there is a fit with a delta of 0: one whose noise can be Laplace noise.
     fn can_be_pure(&self) -> bool {
         false

@@ -51,6 +51,9 @@ impl Model for VariationalNetworks {
     fn settings(&self) -> &'static [Setting] {
         &VARIATIONAL
     }
+    fn can_be_private(&self) -> bool {
+        false
+    }
     fn needs_bounds(&self) -> bool {
         false
     }
