@@ -13,11 +13,13 @@ mod forged;
 mod injection;
 mod interrupt;
 mod ledger;
+mod models;
 mod plan;
 mod real;
 mod report;
 mod scores;
 mod settings;
+mod snapshots;
 mod statements;
 mod values;
 
