@@ -18,6 +18,8 @@ pub(crate) fn run() -> Outcome {
     checks()?;
     // No early stop: the counts at the end are of all tests.
     let mut tests = command("cargo", &["test", "--workspace", "--no-fail-fast"]);
+    // Snapshots that differ are failures, and no file is written for them.
+    tests.env("INSTA_UPDATE", "no");
     let mut child = tests.stdout(Stdio::piped()).spawn().map_err(|error| format!("cargo test: {error}"))?;
     let output = child.stdout.take().expect("standard output is piped");
     let (mut passed, mut failed, mut ignored) = (0, 0, 0);

@@ -49,6 +49,21 @@ impl Method {
             Self::Composition => "composition",
         }
     }
+
+    /// The same in words, for people.
+    #[must_use]
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::Auto => "the tightest accountant that applies",
+            Self::Exact => "exact Gaussian composition",
+            Self::Pld => "privacy loss distributions",
+            Self::Rdp => "Renyi DP",
+            Self::Wang9 => "Renyi DP, Theorem 9 of Wang et al.",
+            Self::Wang27 => "Renyi DP, Theorem 27 of Wang et al.",
+            Self::Zcdp => "zero-concentrated DP",
+            Self::Composition => "composition of pure mechanisms",
+        }
+    }
 }
 
 impl fmt::Display for Method {
@@ -83,6 +98,36 @@ pub struct Cost {
     pub adjacency: Adjacency,
     /// The accountant that computed it (never [`Method::Auto`]).
     pub method: Method,
+}
+
+impl fmt::Display for Cost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { epsilon, delta, adjacency, method } = self;
+        let epsilon = rounded_up(epsilon.upper);
+        write!(f, "epsilon {epsilon}, delta {delta:e}, {adjacency} adjacency ({})", method.description())
+    }
+}
+
+/// Five significant digits of a privacy cost, rounded **up**: it may not look smaller than it is.
+///
+/// ```
+/// use reticent_accounting::rounded_up;
+///
+/// assert_eq!([rounded_up(1.0), rounded_up(0.876_401), rounded_up(1.2e-9)], ["1.0000", "0.87641", "1.2000e-9"]);
+/// ```
+#[must_use]
+pub fn rounded_up(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return format!("{value}");
+    }
+    let digits = 4 - value.abs().log10().floor() as i32;
+    let unit = 10f64.powi(-digits);
+    let rounded = (value / unit * (1.0 - 1e-15)).ceil() * unit;
+    if (1e-4..1e6).contains(&rounded) {
+        format!("{rounded:.*}", digits.max(0) as usize)
+    } else {
+        format!("{rounded:.4e}")
+    }
 }
 
 /// The $\varepsilon$ of an event at `delta`, which may be 0 for pure releases.

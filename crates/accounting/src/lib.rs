@@ -43,6 +43,6 @@ pub mod rdp;
 mod root;
 pub mod zcdp;
 
-pub use account::{Cost, Method, account, account_delta, compare};
+pub use account::{Cost, Method, account, account_delta, compare, rounded_up};
 pub use error::Error;
 pub use event::{Adjacency, Event, Mechanism, Release, Sampling};

@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::event::{EventArgs, Noise, SamplingRecord};
 use crate::output::{Failure, json, rounded_down, rounded_up, table};
 
-/// What a sequence of private releases costs.
+/// Compute the privacy cost of a sequence of releases.
 #[derive(clap::Args)]
 #[command(after_help = "\
 The noise multiplier is the standard deviation (Laplace: the scale) of the noise over the
@@ -20,7 +20,7 @@ pub(crate) struct Args {
     #[arg(long, allow_negative_numbers = true)]
     noise_multiplier: f64,
 
-    /// How many steps [default: 1].
+    /// The number of steps [default: 1].
     #[arg(long)]
     steps: Option<u64>,
 
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     let Some(delta) = args.delta else {
         return Err(Failure::usage(
             "a cost is stated at a delta",
-            "add --delta 1e-5 (or --epsilon to ask for delta)",
+            "add --delta 1e-5 (or --epsilon to compute delta)",
         ));
     };
     let best = account(&event, adjacency, delta, args.event.accountant())?;
@@ -88,7 +88,7 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// Every accountant that has an answer, side by side, the best marked.
+/// The costs by all accountants that apply, the best marked.
 pub(crate) fn comparison(
     costs: &[(Method, Result<Cost, reticent_accounting::Error>)],
     best: Method,
@@ -107,11 +107,11 @@ pub(crate) fn comparison(
 fn delta_at(args: &Args, epsilon: f64, times: u64) -> Result<String, Failure> {
     let event = args.event.release(args.noise_multiplier)?.repeat(times);
     let adjacency = args.event.adjacency();
-    let asked = args.event.accountant();
-    let exact = (asked == Method::Auto)
+    let requested = args.event.accountant();
+    let exact = (requested == Method::Auto)
         .then(|| account_delta(&event, adjacency, epsilon, Method::Exact).ok())
         .flatten();
-    let accountant = match (asked, exact) {
+    let accountant = match (requested, exact) {
         (Method::Auto, Some(_)) => Method::Exact,
         (Method::Auto, None) => Method::Pld,
         (named, _) => named,

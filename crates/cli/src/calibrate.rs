@@ -7,11 +7,10 @@ use crate::account::lower_end;
 use crate::event::{EventArgs, SamplingRecord};
 use crate::output::{Failure, json, rounded_up};
 
-/// The noise, or the number of steps, that meets a target.
+/// Find the noise, or the number of steps, that meets a target epsilon and delta.
 #[derive(clap::Args)]
 #[command(after_help = "\
-Given --noise-multiplier, the answer is the largest number of steps; else it is the smallest
-noise multiplier.
+Prints the smallest noise multiplier, or with --noise-multiplier the largest number of steps.
 
 Example:
   reticent calibrate --epsilon 1 --delta 1e-5 --sampling poisson --rate 0.001 --steps 1000")]
@@ -24,7 +23,7 @@ pub(crate) struct Args {
     #[arg(long, allow_negative_numbers = true)]
     delta: f64,
 
-    /// How many steps [default: 1].
+    /// The number of steps [default: 1].
     #[arg(long)]
     steps: Option<u64>,
 
@@ -53,7 +52,7 @@ struct Record {
 pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     let adjacency = args.event.adjacency();
     let method = args.event.accountant();
-    // Reject a bad scheme before the search asks for it.
+    // A bad scheme is an error before the search begins.
     args.event.sampling()?;
     let release = |sigma: f64| args.event.release(sigma).expect("the scheme was just checked");
     let (sigma, times) = match args.noise_multiplier {
@@ -93,10 +92,10 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
         format!("noise multiplier  {}", rounded_up(sigma))
     };
     Ok(format!(
-        "{}\nepsilon {}, delta {:e}, by {}\n\n{answer}\n",
+        "{}\nepsilon {}, delta {:e} ({})\n\n{answer}\n",
         args.event.describe(times)?,
         args.epsilon,
         args.delta,
-        cost.method
+        cost.method.description()
     ))
 }

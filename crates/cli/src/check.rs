@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::data::{self, LayoutArgs};
 use crate::output::{self, Failure, table};
 
-/// What every check begins with.
+/// The first line of every check.
 const NOTE: &str = "NOT PRIVATE: exact counts and places, for whoever holds the data; do not publish them";
 
 /// Count the values of a data set that its schema does not allow. Not private.

@@ -42,7 +42,7 @@ pub(crate) fn source(path: &Path, layout: Layout) -> Result<Source, Failure> {
     Ok(source.map_err(Error::from)?.with_layout(layout))
 }
 
-/// The same as the library takes it, by the name that it has on the command line.
+/// The same as a data set, named as on the command line.
 pub(crate) fn data(path: &Path, layout: Layout) -> Result<Data, Failure> {
     Ok(Data::from(source(path, layout)?).named(path.display().to_string()))
 }

@@ -8,10 +8,10 @@ use serde_json::json;
 use crate::data::{self, LayoutArgs};
 use crate::output::{self, Failure, Lines};
 
-/// How good a model is on records whose targets are known. Not private.
+/// Score a model on records whose targets are known. Not private.
 #[derive(clap::Args)]
 #[command(after_help = "\
-This looks at the records without privacy: publish the numbers only if these records are public.
+The scores are exact statistics of the records: publish them only if these records are public.
 
 Example:
   reticent evaluate model.reticent --data test.csv")]
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     Ok(text.into())
 }
 
-/// A score for people, below what must be stated about it.
+/// The table of a score, below the note that must be shown with it.
 pub(crate) fn describe(text: &mut Lines, note: &str, score: &Score, schema: &Schema) {
     text.line(note);
     let rows: Vec<Vec<String>> =

@@ -1,4 +1,4 @@
-//! Options that say what happened.
+//! Options that describe releases for the accountant.
 
 use clap::ValueEnum;
 use reticent_accounting::{Adjacency, Event, Mechanism, Method, Sampling};
@@ -104,7 +104,7 @@ impl EventArgs {
         self.accountant.unwrap_or(Method::Auto)
     }
 
-    /// Whether an accountant was asked for by name.
+    /// Whether one accountant was named.
     pub(crate) fn wants_one_accountant(&self) -> bool {
         self.accountant.is_some_and(|method| method != Method::Auto)
     }
@@ -116,7 +116,7 @@ impl EventArgs {
         let unused = |option: &str, given: bool, ok: bool| {
             if given && !ok {
                 let hint = "it belongs to another --sampling scheme; leave it out or change the scheme";
-                Err(Failure::usage(format!("{option} says nothing about this sampling scheme"), hint))
+                Err(Failure::usage(format!("{option} does not apply to this sampling scheme"), hint))
             } else {
                 Ok(())
             }
@@ -144,7 +144,7 @@ impl EventArgs {
         }
         if steps.is_some() {
             let hint = "use --epochs: a pass costs the same however many batches it is cut into";
-            return Err(Failure::usage("--steps says nothing about shuffled passes", hint));
+            return Err(Failure::usage("--steps does not apply to shuffled passes", hint));
         }
         self.epochs.ok_or_else(|| Failure::usage("--sampling shuffle needs --epochs", "add --epochs VALUE"))
     }

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use reticent::{Fit, Fitted};
 use serde_json::{Value, json};
 
-use crate::options::{self, Options};
+use crate::options::Options;
 use crate::output::{self, Failure, Lines};
-use crate::{data, evaluate, interrupt, progress};
+use crate::{data, evaluate, interrupt, models, progress, show};
 
 const NOTES: &str = "\
 Under replace-one adjacency the number of records is public and read from the file. Under add-remove
-it is not, and --records says about how many there are: a public guess.
+it is not, and --records states about how many there are: a public guess.
 
 Bounds that the schema leaves private (`bounds = \"private\", within = [0, 1e9]`) are estimated first, with a share
 of the budget. Records that do not fit in 64 MB are read again for each release: the files must not change.
@@ -24,16 +24,14 @@ nothing extra: released values are read back, not drawn again. The model can be 
 Example:
   reticent fit regression --data people.csv --schema schema.toml --epsilon 1 --delta 1e-5 --out model.reticent";
 
-/// What the help ends with: the models that there are, and an example; the long one also has their settings.
-fn after_help(long: bool) -> String {
-    let settings =
-        if long { options::settings_help() } else { "--help lists the settings of each.\n".into() };
-    format!("Models:\n{}\n{settings}\n{NOTES}", options::models_help())
+/// The end of the help: the models, notes and an example.
+fn after_help() -> String {
+    format!("Models (`reticent models NAME` has their settings):\n{}\n{NOTES}", models::list())
 }
 
 /// Fit a model to private records, and write a posterior that may be published.
 #[derive(clap::Args)]
-#[command(after_help = after_help(false), after_long_help = after_help(true))]
+#[command(after_help = after_help())]
 pub(crate) struct Args {
     /// The model.
     model: String,
@@ -51,7 +49,7 @@ pub(crate) struct Args {
     /// The delta to spend.
     #[arg(long, allow_negative_numbers = true, required_unless_present = "no_privacy")]
     delta: Option<f64>,
-    /// Where the model goes.
+    /// The model file to write.
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
     /// The ledger to charge.
@@ -80,13 +78,13 @@ pub(crate) struct Args {
     /// NOT PRIVATE: scale by the mean and deviation of the data (networks without privacy only).
     #[arg(long)]
     assume_public_moments: bool,
-    /// Whether the posterior of a model from noisy sums knows the noise: short for --set posterior=noise-aware or naive.
+    /// How a model from noisy sums treats the noise: short for --set posterior=noise-aware or naive.
     #[arg(long, value_enum)]
     posterior: Option<Treatment>,
-    /// Resume the run that was interrupted, at no further cost.
+    /// Resume the run that was interrupted, at no further cost: released values are read back.
     #[arg(long, conflicts_with = "no_privacy")]
     resume: bool,
-    /// Replace the file that --out names, whatever it is and has cost.
+    /// Replace the file of --out, even if it has cost budget.
     #[arg(long)]
     force: bool,
     /// Print JSON.
@@ -97,10 +95,10 @@ pub(crate) struct Args {
     quiet: bool,
 }
 
-/// What a posterior makes of noise.
+/// How a posterior treats the noise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Treatment {
-    /// The noise is part of the model.
+    /// The noise is a part of the likelihood.
     NoiseAware,
     /// Noisy sums are taken for true ones, for comparison.
     Naive,
@@ -178,7 +176,7 @@ fn with_plan(fit: Fit, file: &Path, model: &str) -> Result<Fit, Failure> {
 fn describe(args: &Args, fitted: &Fitted) -> String {
     let (out, model) = (args.out.display(), fitted.model());
     let of = model.schema().target().map_or(String::new(), |target| format!(" of {}", target.name()));
-    let mut text = format!("{out}: {} model{of}\n\n{}", args.model, fitted.receipt());
+    let mut text = format!("{out}: {} model{of}\n\n{}", args.model, show::receipt(fitted.receipt()));
     if let Some(score) = fitted.score() {
         let mut lines = Lines::default();
         evaluate::describe(&mut lines, reticent::SCORES_NOTE, score, model.schema());

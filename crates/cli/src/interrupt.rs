@@ -1,4 +1,4 @@
-//! Ctrl-C: the first asks a fit to stop, the second ends the process at once. The ledger is right in both cases.
+//! Ctrl-C: the first cancels a fit between two releases, the second ends the process at once. The ledger is right in both cases.
 
 use std::sync::OnceLock;
 

@@ -9,7 +9,7 @@ use crate::data;
 use crate::event::Neighbours;
 use crate::output::{Failure, json, rounded_up, table};
 
-/// The budget of each data set, in one file.
+/// Manage the budgets of data sets in a ledger file.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -18,9 +18,9 @@ pub(crate) struct Args {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Give a data set a budget; makes the file if there is none.
+    /// Give a data set a budget; creates the file if there is none.
     #[command(after_help = "\
-The cap can never be raised or moved: it is what may be spent on this data set, ever. Its name has letters a to z,
+The cap is final: it is what may ever be spent on this data set. Its name has letters a to z,
 digits, and '-', '_' or '.' between them. The file can be read and written by its owner alone, unless that is changed.
 
 Example:
@@ -47,7 +47,7 @@ Example:
         #[arg(long)]
         json: bool,
     },
-    /// What each data set has left, and which runs are not finished.
+    /// Show what each data set has left, and which runs are not finished.
     #[command(after_help = "\
 A run that was interrupted is named with the journal that it can be resumed from. The file is only read, so it may be
 on a read-only medium.
@@ -64,7 +64,7 @@ Example:
         #[arg(long)]
         json: bool,
     },
-    /// What a data set's budget was spent on.
+    /// List the charges of a data set.
     #[command(after_help = "\
 Example:
   reticent ledger history budget.ledger --data-set trial")]
@@ -78,9 +78,9 @@ Example:
         #[arg(long)]
         json: bool,
     },
-    /// Give back a reservation of which nothing was released.
+    /// Cancel a reservation of which nothing was released.
     #[command(after_help = "\
-Only a reservation that never started can be given back; `history` shows its number.
+Only a reservation that never started can be cancelled; `history` shows its number.
 
 Example:
   reticent ledger cancel budget.ledger 7")]
@@ -107,7 +107,7 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
         }
         Action::Cancel { file, reservation } => {
             Ledger::open(file).and_then(|mut ledger| ledger.cancel(*reservation)).map_err(Error::from)?;
-            Ok(format!("reservation {reservation} was given back\n"))
+            Ok(format!("reservation {reservation} was cancelled\n"))
         }
     }
 }
@@ -147,18 +147,18 @@ fn show(ledger: &Ledger, file: &Path, only: Option<&str>, as_json: bool) -> Resu
     Ok(table(&rows) + &unfinished)
 }
 
-/// A run that is charged and not settled, and how to get back what it has cost.
+/// A run that is charged and not settled, with how to resume or cancel it.
 fn describe_unfinished(run: &Unfinished, file: &Path) -> String {
     let Unfinished { id, state, purpose, reserved_at, journal, .. } = run;
-    let cancel = format!("`reticent ledger cancel {} {id}` gives it back", file.display());
+    let cancel = format!("`reticent ledger cancel {} {id}` cancels the charge", file.display());
     let what = match (state, journal) {
         (_, Some(journal)) if Path::new(journal).is_file() => {
             let back = if *state == State::Reserved { format!(", or {cancel}") } else { String::new() };
-            format!("it goes on now, or the same command with --resume goes on from {journal}{back}")
+            format!("it is running, or the same command with --resume continues it from {journal}{back}")
         }
         (State::Reserved, _) => format!("nothing was released, and {cancel}"),
-        (_, Some(journal)) => format!("it can go on when its journal is at {journal} again"),
-        (_, None) => "it goes on now, or it ended and stays charged".to_owned(),
+        (_, Some(journal)) => format!("it can be resumed when its journal is at {journal} again"),
+        (_, None) => "it is running, or it ended and stays charged".to_owned(),
     };
     format!("\nrun {id} ({purpose}, {state}, reserved {reserved_at}): {what}\n")
 }

@@ -11,8 +11,8 @@
 //!
 //! Standard output is data, standard error is for people; 0 is success, 1 a failure, 2 bad usage.
 //!
-//! What a model file holds is shown by [`show_model`] and [`report_model`]. Both are functions of the file alone, and the
-//! file may be forged: a checksum is no signature. Whatever is in it, they return a text or a [`Failure`], and never panic.
+//! The content of a model file is shown by [`show_model`] and [`report_model`]. Both are functions of the file alone, and the
+//! file may be forged: a checksum is no signature. Whatever it holds, they return a text or a [`Failure`], and never panic.
 
 mod account;
 mod calibrate;
@@ -22,9 +22,11 @@ mod demo;
 mod evaluate;
 mod event;
 mod fit;
+mod flags;
 mod interrupt;
 mod ledger;
 mod manual;
+mod models;
 mod options;
 mod output;
 mod plan;
@@ -38,7 +40,7 @@ use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use reticent::{ModelFile, SavedModel};
 
 pub use output::Failure;
@@ -53,6 +55,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// List the models, or show one: what it is for and not for, its settings and its papers.
+    Models(models::Args),
     /// Write a schema to fill in, from the names and types of a file's columns.
     Schema(schema::Args),
     /// Count the values of a data set that its schema does not allow. Not private.
@@ -61,26 +65,26 @@ enum Command {
     Fit(Box<fit::Args>),
     /// Predict the targets of records, with their uncertainty.
     Predict(predict::Args),
-    /// How good a model is on records whose targets are known. Not private.
+    /// Score a model on records whose targets are known. Not private.
     Evaluate(evaluate::Args),
-    /// Show a model file: the posterior in short, and the receipt.
+    /// Show a model file: a summary of the posterior, and the receipt.
     Show(show::Args),
-    /// One page about a model, for any browser.
+    /// Write a report about a model as one HTML page.
     Report(report::Args),
-    /// What a sequence of private releases costs.
+    /// Compute the privacy cost of a sequence of releases.
     Account(account::Args),
-    /// The noise, or the number of steps, that meets a target.
+    /// Find the noise, or the number of steps, that meets a target epsilon and delta.
     Calibrate(calibrate::Args),
-    /// The budget of each data set, in one file.
+    /// Manage the budgets of data sets in a ledger file.
     Ledger(ledger::Args),
-    /// What a private fit would release, cost and achieve, before any record is read.
+    /// Plan a private fit: its releases, its cost and its expected error. No record is read.
     Plan(plan::Args),
-    /// A private table, fitted at several budgets, from schema to report.
+    /// Fit a simulated table at several budgets, from schema to report.
     Demo(demo::Args),
-    /// Completions for a shell.
+    /// Print completions for a shell.
     #[command(hide = true)]
     Completions(manual::CompletionsArgs),
-    /// Manual pages.
+    /// Write manual pages.
     #[command(hide = true)]
     Man(manual::ManArgs),
 }
@@ -101,12 +105,18 @@ pub fn report_model(model: ModelFile) -> Result<String, Failure> {
     report::page(&SavedModel::from_file(model)?, None)
 }
 
+/// The description of the command that help, manual and completions are made from.
+#[must_use]
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
 /// Runs the command with the arguments of the process.
 pub fn main() -> ExitCode {
     // The program owns the hook: no library below it may change it.
     reticent::silence_caught_panics();
     let command = Cli::parse().command;
-    // What is a file for another program goes there as it is; a terminal is shown it like any other text.
+    // Output that another program reads is written unchanged; on a terminal it is escaped like any other text.
     let is_file = matches!(command, Command::Schema(_) | Command::Completions(_));
     match carry_out(command) {
         Ok(text) if is_file && !std::io::stdout().is_terminal() => output::print_file(&text),
@@ -115,7 +125,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Runs a command in this process, with these arguments after the program's name: what it prints.
+/// Runs a command in this process, with these arguments after the program's name; returns what it prints.
 ///
 /// # Errors
 /// [`Failure`] as the program reports it.
@@ -129,6 +139,7 @@ pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result<S
 
 fn carry_out(command: Command) -> Result<String, Failure> {
     match command {
+        Command::Models(args) => models::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Fit(args) => fit::run(&args),

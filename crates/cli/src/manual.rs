@@ -6,7 +6,7 @@ use clap::CommandFactory as _;
 
 use crate::output::{Failure, make_folder, not_written};
 
-/// Completions for a shell.
+/// Print completions for a shell.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:
@@ -23,7 +23,7 @@ pub(crate) fn completions(args: &CompletionsArgs) -> Result<String, Failure> {
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// Manual pages.
+/// Write manual pages.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:

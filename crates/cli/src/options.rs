@@ -5,14 +5,14 @@ use reticent::{Fit, Privacy};
 use crate::event::Neighbours;
 use crate::output::Failure;
 
-/// What a user may ask for beyond the defaults, and how bounds and settings are given.
+/// Adjacency, settings of the model, private bounds and limits.
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// Which data sets are neighbours.
     #[arg(long, value_enum, default_value = "replace")]
     pub(crate) adjacency: Neighbours,
-    /// A setting of the model, such as components=3. `reticent fit --help` lists them with their ranges.
-    #[arg(long, value_name = "NAME=NUMBER")]
+    /// A setting of the model, such as components=3. `reticent models NAME` lists them with their ranges.
+    #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) set: Vec<String>,
     /// The share of the budget for bounds that the schema leaves private.
     #[arg(long, value_name = "SHARE", default_value_t = reticent::DEFAULT_BOUNDS_SHARE, allow_negative_numbers = true)]
@@ -42,24 +42,4 @@ impl Options {
         }
         Ok(if self.allow_large { fit.allow_large() } else { fit })
     }
-}
-
-/// Models, as the end of a help.
-pub(crate) fn models_help() -> String {
-    let models = reticent::models().iter();
-    models.map(|model| format!("  {:<19} {}\n", model.name(), model.about())).collect()
-}
-
-/// Settings of all models, with ranges and defaults.
-pub(crate) fn settings_help() -> String {
-    let mut text = String::from("Settings, by --set NAME=VALUE:\n");
-    for model in reticent::models().iter().filter(|model| !model.settings().is_empty()) {
-        text.push_str(&format!("  {}\n", model.name()));
-        for setting in model.settings() {
-            let default = setting.default().map_or("needed".to_owned(), |value| format!("default {value}"));
-            let (name, range, about) = (setting.name, setting.range(), setting.about);
-            text.push_str(&format!("    {name}: {about}; {range}, {default}\n"));
-        }
-    }
-    text
 }

@@ -1,4 +1,4 @@
-//! What is printed, and what goes wrong.
+//! Output and failures of commands.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -7,8 +7,11 @@ use std::process::ExitCode;
 
 use reticent::{ErrorKind, visible};
 use reticent_accounting::Error;
+pub(crate) use reticent_accounting::rounded_up;
 
-/// A command that did not work: one sentence and what to do.
+use crate::flags::typed;
+
+/// Why a command failed: one sentence and a hint.
 #[derive(Debug)]
 pub struct Failure {
     pub(crate) message: String,
@@ -18,12 +21,12 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// What was asked for makes no sense.
+    /// Bad usage.
     pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { message: message.into(), hint: Some(hint.into()), code: 2 }
     }
 
-    /// What was asked for did not work.
+    /// A failure for another reason.
     pub(crate) fn failed(message: impl Into<String>, hint: Option<String>) -> Self {
         Self { message: message.into(), hint, code: 1 }
     }
@@ -32,7 +35,7 @@ impl Failure {
     pub(crate) fn from_error(error: &impl std::error::Error, usual_hint: &str) -> Self {
         let text = error.to_string();
         let (message, hint) = text.split_once("hint: ").unwrap_or((&text, usual_hint));
-        Self::usage(message.trim_end().trim_end_matches(';'), hint)
+        Self::usage(typed(message.trim_end().trim_end_matches(';')), typed(hint))
     }
 
     /// Prints the sentence; the exit code is 1, or 2 for bad usage.
@@ -43,7 +46,7 @@ impl Failure {
     }
 }
 
-/// One line, and another with what to do. Names from files are in it, so hidden characters are shown as their numbers.
+/// One line, and another with the hint. Names from files are part of it, so hidden characters are shown as their numbers.
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&visible::line(&self.message))?;
@@ -56,7 +59,7 @@ impl std::error::Error for Failure {}
 impl From<reticent::Error> for Failure {
     fn from(error: reticent::Error) -> Self {
         let code = if error.kind() == ErrorKind::Settings { 2 } else { 1 };
-        Self { message: error.message().to_owned(), hint: error.hint().map(str::to_owned), code }
+        Self { message: typed(error.message()), hint: error.hint().map(typed), code }
     }
 }
 
@@ -71,7 +74,7 @@ impl From<Error> for Failure {
             }
             Error::Domain { name: "sampling rate", .. } => "it is the chance that a record is in a batch",
             Error::BatchTooLarge { .. } => "--batch must be at most --records",
-            // These say what to do themselves.
+            // These have a hint of their own.
             Error::Unsupported { .. } | Error::Unreachable { .. } => {
                 "reticent account without --accountant lists what applies"
             }
@@ -128,21 +131,6 @@ impl From<Lines> for String {
     }
 }
 
-/// A number for people, rounded **up** to five significant digits: a privacy cost may not look smaller than it is.
-pub(crate) fn rounded_up(value: f64) -> String {
-    if value == 0.0 || !value.is_finite() {
-        return format!("{value}");
-    }
-    let digits = 4 - value.abs().log10().floor() as i32;
-    let unit = 10f64.powi(-digits);
-    let rounded = (value / unit * (1.0 - 1e-15)).ceil() * unit;
-    if (1e-4..1e6).contains(&rounded) {
-        format!("{rounded:.*}", digits.max(0) as usize)
-    } else {
-        format!("{rounded:.4e}")
-    }
-}
-
 /// The lower end of a bracket, rounded **down** to five decimals.
 pub(crate) fn rounded_down(value: f64) -> String {
     format!("{:.5}", (value * 1e5).floor() / 1e5)
@@ -167,7 +155,7 @@ pub(crate) fn write_file(file: &Path, text: &str) -> Result<(), Failure> {
 
 pub(crate) fn not_written(path: &Path, error: &std::io::Error) -> Failure {
     let message = format!("{} cannot be written: {error}", path.display());
-    Failure::failed(message, Some("name a place that you may write to with --out".to_owned()))
+    Failure::failed(message, Some("choose a path that you may write to (--out)".to_owned()))
 }
 
 /// Left-aligned columns, two spaces apart. A cell with a line break or other hidden characters shows them.

@@ -1,4 +1,4 @@
-//! How far a long run is: a bar on standard error, if that is a terminal.
+//! Progress of a long run: a bar on standard error, if that is a terminal.
 
 use indicatif::{ProgressBar, ProgressStyle};
 use reticent::{Step, visible};
@@ -7,7 +7,7 @@ use reticent::{Step, visible};
 pub(crate) struct Progress(ProgressBar);
 
 impl Progress {
-    /// So many things are to be done. Nothing is shown if it should be quiet, or standard error is no terminal.
+    /// A bar with so many steps. Nothing is shown if it is quiet, or if standard error is no terminal.
     pub(crate) fn new(what: &str, total: u64, quiet: bool) -> Self {
         let bar = if quiet { ProgressBar::hidden() } else { ProgressBar::new(total) };
         let style = ProgressStyle::with_template("{bar:30.#/-} {pos} of {len} {msg}, {per_sec}, {eta} left");

@@ -11,8 +11,8 @@ use crate::output::{Failure, write_file};
 #[derive(clap::Args)]
 #[command(after_help = "\
 No record is read, so bounds and levels are left for you to fill in from what is publicly known.
-With --assume-public they are read from the data: then you claim that they are no secret, and every
-receipt of a fit with this schema says so.
+With --assume-public they are read from the data: then you declare them public, and every
+receipt of a fit with this schema states that.
 
 Example:
   reticent schema --from people.csv --target income > schema.toml")]

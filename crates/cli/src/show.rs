@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use reticent::{Cost, Effect, Guarantee, PUBLIC_NOTE, Receipt, SavedModel};
+use reticent::{Effect, PUBLIC_NOTE, Receipt, SavedModel, visible};
 
 use crate::evaluate;
 use crate::output::{self, Failure, Lines};
 
-/// Show a model file: the posterior in short, and the receipt.
+/// Show a model file: a summary of the posterior, and the receipt.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:
@@ -25,12 +25,12 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     if args.json { Ok(output::json(&model.header())) } else { text(&model) }
 }
 
-/// What a model file holds, for people.
+/// The content of a model file as text.
 pub(crate) fn text(model: &SavedModel) -> Result<String, Failure> {
     let mut text = model.guarded(posterior)?;
     text.blank();
     text.line("Receipt");
-    receipt(&mut text, model.receipt());
+    receipt(model.receipt()).lines().for_each(|line| text.line(line));
     if let Some(test) = &model.card().test {
         text.blank();
         evaluate::describe(&mut text, PUBLIC_NOTE, &test.score, model.schema());
@@ -38,7 +38,7 @@ pub(crate) fn text(model: &SavedModel) -> Result<String, Failure> {
     Ok(text.into())
 }
 
-/// The posterior in short.
+/// A summary of the posterior.
 fn posterior(model: &SavedModel) -> Lines {
     let mut text = Lines::default();
     text.line(format_args!("{} model: {}", model.kind().name(), model.kind().about()));
@@ -51,7 +51,7 @@ fn posterior(model: &SavedModel) -> Lines {
     let effects = model.effects();
     if !effects.is_empty() {
         text.blank();
-        text.line("What each column does, with the others in the middle; \u{b1} is two standard deviations");
+        text.line("Predictions at both ends of each column, with the others in the middle; \u{b1} is two standard deviations");
         text.table(&effect_rows(&effects));
     }
     let names = model.schema().encoded_names();
@@ -88,36 +88,13 @@ fn effect_rows(effects: &[Effect]) -> Vec<Vec<String>> {
     rows
 }
 
-/// What was spent, from the receipt of a model file.
-pub(crate) fn guarantee(receipt: &Receipt) -> String {
-    match receipt.guarantee {
-        Guarantee::Private(Cost { epsilon, delta, adjacency, method }) => format!(
-            "epsilon {} at delta {delta:e}, {adjacency} adjacency, by {method}",
-            output::rounded_up(epsilon.upper)
-        ),
-        Guarantee::None(reason) => reason.to_string(),
+/// The receipt as text. A model file may be forged, so each of its texts stays on one line.
+pub(crate) fn receipt(receipt: &Receipt) -> String {
+    let mut receipt = receipt.clone();
+    let groups = receipt.groups.iter_mut().map(|group| &mut group.what);
+    let texts = [&mut receipt.software, &mut receipt.noise, &mut receipt.ledger].into_iter();
+    for text in texts.chain(groups).chain(&mut receipt.assumptions) {
+        *text = visible::line(text).into_owned();
     }
-}
-
-/// The receipt of a model file for people.
-fn receipt(text: &mut Lines, receipt: &Receipt) {
-    text.line(guarantee(receipt));
-    text.line(format_args!("{} records", receipt.records));
-    let header = ["", "what", "made", "planned", "numbers", "noise multiplier"];
-    let mut rows = vec![header.map(str::to_owned).to_vec()];
-    for group in &receipt.groups {
-        rows.push(vec![
-            String::new(),
-            group.what.clone(),
-            group.made.to_string(),
-            group.planned.to_string(),
-            group.width.to_string(),
-            group.noise_multiplier().map_or(String::new(), output::rounded_up),
-        ]);
-    }
-    text.table(&rows);
-    text.line(format_args!("noise: {}; ledger: {}", receipt.noise, receipt.ledger));
-    for assumption in &receipt.assumptions {
-        text.line(format_args!("- {assumption}"));
-    }
+    receipt.to_string()
 }

@@ -134,12 +134,7 @@ impl fmt::Display for Guarantee {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::None(reason) => reason.fmt(f),
-            Self::Private(Cost { epsilon, delta, adjacency, method }) => write!(
-                f,
-                "epsilon {:.4} at delta {delta:e}, {adjacency} adjacency, by {method}",
-                // Up: a cost may not look smaller than it is.
-                (epsilon.upper * 1e4).ceil() / 1e4
-            ),
+            Self::Private(cost) => cost.fmt(f),
         }
     }
 }

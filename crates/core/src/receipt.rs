@@ -11,7 +11,7 @@ use std::fmt;
 pub struct Receipt {
     /// The software that made it.
     pub software: String,
-    /// What can be said about privacy: the cost of the whole plan with its accountant, or why there is none.
+    /// The cost of the whole plan with its accountant, or the reason why there is no guarantee.
     pub guarantee: Guarantee,
     /// Which data sets are neighbours.
     pub adjacency: Adjacency,
@@ -165,27 +165,38 @@ impl fmt::Display for Receipt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.guarantee)?;
         writeln!(f, "{} records, {} adjacency", self.records, self.adjacency)?;
-        for group in &self.groups {
-            write!(
+        for (entry, share) in self.groups.iter().zip(self.shares()) {
+            let Entry { what, width, kind, planned, made, .. } = entry;
+            write!(f, "- {what}: {made} of {planned} releases, {width} numbers each, {kind}")?;
+            writeln!(
                 f,
-                "- {}: {} of {} releases, width {}, ",
-                group.what, group.made, group.planned, group.width
+                "{}",
+                if share > 0.0 { format!(", {:.0} % of the budget", 100.0 * share) } else { String::new() }
             )?;
-            match &group.kind {
-                Kind::Sum { geometry, sampler, noise_multiplier } => {
-                    writeln!(f, "{geometry}, {sampler}, noise multiplier {noise_multiplier}")?;
-                }
-                Kind::Draw { scores: (lower, upper), power } => {
-                    writeln!(f, "draws with scores in [{lower}, {upper}] to the power {power:.4}")?;
-                }
-            }
         }
-        writeln!(f, "projections: {}", self.projections)?;
-        writeln!(f, "noise: {}; ledger: {}; {}", self.noise, self.ledger, self.software)?;
+        writeln!(f, "noise: {}; ledger: {}", self.noise, self.ledger)?;
+        writeln!(f, "projections: {}; made by {}", self.projections, self.software)?;
         if !self.assumptions.is_empty() {
             writeln!(f, "assumptions:")?;
         }
         self.assumptions.iter().try_for_each(|assumption| writeln!(f, "- {assumption}"))
+    }
+}
+
+/// How a release was made, without what it is.
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sum { geometry, sampler, noise_multiplier } if *noise_multiplier > 0.0 => {
+                // Down: there may not seem to be more noise than there was.
+                let multiplier = (noise_multiplier * 1e4).floor() / 1e4;
+                write!(f, "{geometry}, {sampler}, noise multiplier {multiplier:.4}")
+            }
+            Self::Sum { geometry, sampler, .. } => write!(f, "{geometry}, {sampler}, no noise"),
+            Self::Draw { scores: (lower, upper), power } => {
+                write!(f, "draws with scores in [{lower}, {upper}] to the power {power:.4}")
+            }
+        }
     }
 }
 

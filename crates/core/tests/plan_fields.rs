@@ -457,7 +457,7 @@ fn what_would_take_too_long_is_refused_with_its_estimate() {
         ("sigmoid-belief", vec![1; 1_000_000], Target::Nothing),
     ] {
         let error = plan(name, columns, target, Limits::default()).expect_err(name).to_string();
-        for word in ["would take about", "GB", "--allow-large"] {
+        for word in ["would take about", "GB", "`allow_large`"] {
             assert!(error.contains(word), "{name}: {error}");
         }
     }

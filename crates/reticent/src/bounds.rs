@@ -10,19 +10,19 @@ use crate::error::Error;
 
 /// The share of the budget that bounds get by default.
 pub const DEFAULT_BOUNDS_SHARE: f64 = 0.1;
-/// A fit that together with the bounds costs more than all gets so much less, and so often.
+/// A fit that together with the bounds costs more than the budget gets this factor less, at most so often.
 const REDUCTION: f64 = 0.98;
 const TRIALS: u32 = 20;
 
 /// Bounds that are to be estimated.
 pub(crate) struct PrivateBounds {
-    /// The columns, with their numbers as they are.
+    /// The columns, with numbers that are not scaled.
     pub(crate) columns: Schema,
     plan: BoundsPlan,
 }
 
 impl PrivateBounds {
-    /// What a schema leaves to be estimated; nothing if it states all bounds.
+    /// The bounds that a schema leaves private; none if it states all of them.
     pub(crate) fn new(
         schema: &Schema,
         records: usize,
@@ -31,7 +31,7 @@ impl PrivateBounds {
     ) -> Result<Option<Self>, Error> {
         let Some(columns) = schema.to_buy_bounds_from() else { return Ok(None) };
         let Some(privacy) = privacy else {
-            let hint = "state `bounds = [low, high]`, or take them from the data with `reticent schema --assume-public`";
+            let hint = "state `bounds = [low, high]`, or take them from the data with `Schema::from_data_assuming_public`";
             return Err(Error::settings("bounds cannot be estimated without a privacy budget", hint));
         };
         let grids = schema.bounds_to_buy().map(|(_, (low, high))| Grid::new(low, high));
@@ -44,7 +44,7 @@ impl PrivateBounds {
         Ok(self.plan.releases()?.then(planned.releases()?)?)
     }
 
-    /// What both stages cost together.
+    /// The cost of both stages together.
     fn price(&self, planned: &dyn Planned, privacy: &Privacy) -> Result<Cost, Error> {
         Ok(self.then(planned)?.price(privacy.delta())?)
     }
@@ -70,7 +70,7 @@ impl PrivateBounds {
         Ok(planned)
     }
 
-    /// Makes the releases of the first stage. The schema with its bounds.
+    /// Makes the releases of the first stage; returns the schema with the estimated bounds.
     pub(crate) fn estimate(&self, schema: &Schema, wall: &mut Wall) -> Result<Schema, Error> {
         let bounds = self.plan.estimate(wall)?;
         let mut bounded = schema.clone();

@@ -1,7 +1,7 @@
-//! What a model file holds beside its arrays, in types.
+//! The typed parts of a model file beside its arrays.
 //!
-//! The file may be forged: its checksum is no signature. So what is shown of it is read into numbers, choices and texts
-//! first. Where a number should be, a text is an error; it is never passed on to a page or a terminal.
+//! The file may be forged: its checksum is no signature. So everything that is shown of it is parsed into numbers, choices and texts
+//! first. A text in place of a number is an error; it is never passed on to a page or a terminal.
 
 use reticent_core::budget::{Adjacency, Privacy};
 use reticent_core::model::{Model, Score};
@@ -13,10 +13,10 @@ use serde_json::Value;
 use crate::error::Error;
 use crate::scores::PUBLIC_NOTE;
 
-/// The model card: what a model is for, and what was asked for.
+/// The model card: what a model is for, and the budget that was requested.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Card {
-    /// What kind of model it is.
+    /// [`Model::about`] of the version that fitted it.
     #[serde(default)]
     pub about: String,
     /// The name of the target.
@@ -25,7 +25,7 @@ pub struct Card {
     /// The names of the columns that it is predicted from.
     #[serde(default)]
     pub inputs: Vec<String>,
-    /// The budget that was asked for; nothing for a fit without privacy.
+    /// The budget that was requested; none for a fit without privacy.
     #[serde(default)]
     pub asked: Option<Asked>,
     /// Scores on test records that were declared public.
@@ -36,7 +36,7 @@ pub struct Card {
     pub warnings: Vec<String>,
 }
 
-/// The budget that was asked for.
+/// The budget that was requested.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Asked {
     /// $\varepsilon$.
@@ -56,7 +56,7 @@ impl From<&Privacy> for Asked {
 /// Scores on test records that were declared public.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PublicTest {
-    /// What must be stated with them.
+    /// The note that must be shown with them.
     #[serde(default)]
     pub note: String,
     /// The scores.
@@ -86,7 +86,7 @@ impl Card {
 pub(crate) fn read<T: DeserializeOwned>(part: &str, value: &Value) -> Result<T, Error> {
     T::deserialize(value).map_err(|error| {
         let hint = "take a fresh copy, use a newer program, or fit the model again";
-        Error::data(format!("the {part} in it is not one that `fit` writes: {error}"), hint)
+        Error::data(format!("the {part} in it is not one that a fit writes: {error}"), hint)
     })
 }
 

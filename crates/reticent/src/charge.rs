@@ -1,4 +1,4 @@
-//! The ledger and the journal of a run, as the wall meets them: charged once, resumable, stopped on request.
+//! The ledger and the observer that a run gives to the wall: charged once, journalled, cancelled on request.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,13 +10,13 @@ use reticent_ledger::{Run, State as Charged};
 use crate::cancel::Cancel;
 use crate::journal::{Item, Journal, Replay};
 
-/// Is called before each release.
+/// A callback before each release.
 pub(crate) type OnProgress = Box<dyn FnMut(Step<'_>) + Send>;
 
 /// The journal of a run, and what of it is replayed if the run is resumed.
 pub(crate) type Journalled = (Journal, Option<Replay>);
 
-/// What a run is charged to, and where it keeps what it releases.
+/// The account and the journal of a run.
 ///
 /// # Privacy
 /// Nothing that follows from a release is shown before the release is on the disk and the ledger has its digest. So a release that
@@ -32,7 +32,7 @@ struct Shared {
     account: Account,
     /// None for a run without privacy, and for one without a place for its model.
     journal: Option<Journal>,
-    /// What was released before the run was stopped, if it is resumed.
+    /// Releases from before the run was stopped, if it is resumed.
     replay: Option<Replay>,
     on_progress: Option<OnProgress>,
     started: bool,
@@ -44,9 +44,9 @@ struct Shared {
     refused: bool,
 }
 
-/// What a run is charged to.
+/// The account of a run.
 pub(crate) enum Account {
-    /// Nothing.
+    /// No ledger.
     None(Unlimited),
     /// A data set of a ledger.
     DataSet(Box<Run>),
@@ -68,7 +68,7 @@ impl Account {
     }
 }
 
-/// What has become of a run that was not finished.
+/// The state of a run that was not finished.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// Nothing was released, and nothing is charged.
@@ -90,7 +90,7 @@ pub(crate) struct Ended {
 }
 
 impl Charge {
-    /// Resumes after the releases of a journal, if there are any.
+    /// After the releases of a journal, if the run is resumed.
     pub(crate) fn new(
         account: Account,
         journal: Option<Journalled>,
@@ -113,7 +113,7 @@ impl Charge {
         Box::new(ChargedLedger(self.clone()))
     }
 
-    /// For a wall to show its releases to.
+    /// For a wall to report its releases to.
     pub(crate) fn observer(&self) -> Box<dyn Observer> {
         Box::new(Journalling(self.clone()))
     }
@@ -240,7 +240,7 @@ impl Observer for Journalling {
             on_progress(step);
         }
         let kept = match shared.replay.as_ref().and_then(Replay::peek) {
-            // What was released is paid for once, so it must be what the run would release now.
+            // A release is paid for once, so the journal must have the one that the run would make now.
             Some(next) if next != (step.what, step.step) => {
                 return Err(refused("the journal is not of this run"));
             }

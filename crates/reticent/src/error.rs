@@ -1,4 +1,7 @@
-//! What can go wrong: a kind for programs, a sentence and a hint for people.
+//! Errors: a kind for programs, a sentence and a hint for people.
+//!
+//! Texts are read by callers of the library, of the command line and of other languages. They name options and functions as this crate does,
+//! in backquotes; a program whose users type something else replaces these names.
 
 use std::fmt;
 use std::io;
@@ -13,19 +16,19 @@ use reticent_tables::{ModelFileError, SchemaError, TableError};
 
 use crate::visible;
 
-/// What an [`Error`] is about.
+/// The kind of an [`Error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// The budget does not cover the run, or the ledger refuses it.
     Budget,
-    /// The schema makes no sense, or is not one for this model or data set.
+    /// The schema is invalid, or does not suit this model or data set.
     Schema,
     /// A file of records, a plan, a journal or a saved model cannot be used.
     Data,
-    /// What was asked for makes no sense: no such model, a setting out of its range, an impossible budget.
+    /// The request is invalid: no such model, a setting out of its range, an impossible budget.
     Settings,
-    /// The caller asked the run to stop.
+    /// The caller cancelled the run.
     Stopped,
     /// Something could not be read or written.
     Io,
@@ -64,7 +67,7 @@ impl Error {
 
     pub(crate) fn not_written(path: &Path, error: &io::Error) -> Self {
         let message = format!("{} cannot be written: {error}", path.display());
-        Self::new(ErrorKind::Io, message, "name a place that you may write to with --out")
+        Self::new(ErrorKind::Io, message, "choose a path that you may write to (`out`)")
     }
 
     /// The same error with another message or hint.
@@ -82,7 +85,7 @@ impl Error {
         Self { message: format!("{}: {}", file.display(), self.message), ..self }
     }
 
-    /// What it is about.
+    /// The kind, for programs.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.kind
@@ -101,7 +104,7 @@ impl Error {
     }
 }
 
-/// One line, and another with what to do. Names from files are in it, so hidden characters are shown as their numbers.
+/// One line, and another with the hint. Names from files are part of it, so hidden characters are shown as their numbers.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&visible::line(&self.message))?;
@@ -111,7 +114,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-const SEE_HELP: &str = "see --help for what each option means";
+const SEE_HELP: &str = "see `Fit` for what each option means";
 
 impl From<TableError> for Error {
     fn from(error: TableError) -> Self {
@@ -130,7 +133,7 @@ impl From<SchemaError> for Error {
             SchemaError::Unreadable { .. } => ErrorKind::Io,
             _ => ErrorKind::Schema,
         };
-        Self::of(kind, &error, "`reticent schema --from FILE` writes one to fill in")
+        Self::of(kind, &error, "`Schema::template_for` writes one to fill in")
     }
 }
 
@@ -140,7 +143,7 @@ impl From<ModelFileError> for Error {
             ModelFileError::Fault { .. } => ErrorKind::Data,
             _ => ErrorKind::Io,
         };
-        Self::of(kind, &error, "give the file that `reticent fit` wrote")
+        Self::of(kind, &error, "give a file that a fit has written")
     }
 }
 
@@ -209,7 +212,7 @@ impl From<PrivacyError> for Error {
         if let PrivacyError::LargeDelta { delta, records } = error {
             let message = format!("a delta of {delta} could reveal one of {records} records outright");
             let hint = format!(
-                "choose one far below {:.1e}, or allow it with --allow-large-delta",
+                "choose one far below {:.1e}, or allow it with `allow_large_delta`",
                 1.0 / records as f64
             );
             return Self::settings(message, hint);

@@ -208,7 +208,10 @@ impl Fit {
     /// What [`run`](Self::run) would refuse before it reads a record.
     pub fn planned(&self, records: usize) -> Result<Plan, Error> {
         if records == 0 {
-            return Err(Error::settings("--records must be at least 1", "see --help for an example"));
+            return Err(Error::settings(
+                "`records` must be at least 1",
+                "state the public number of records",
+            ));
         }
         self.needs_bounds(&self.schema)?;
         self.check_budget()?;
@@ -351,7 +354,8 @@ impl Fit {
         if self.assume_public_moments {
             if needs_bounds {
                 let message = format!("a {} model is scaled by bounds, not by moments", self.model.name());
-                let hint = "take bounds from the data with `reticent schema --assume-public`, or state them";
+                let hint =
+                    "take bounds from the data with `Schema::from_data_assuming_public`, or state them";
                 return Err(Error::settings(message, hint));
             }
             let unscaled = Encoder::new(&schema.unscaled())?.read(source)?;
@@ -387,7 +391,7 @@ impl Fit {
                 return Err(Error::data(message, "give a file with at least one record"));
             }
             if self.records.is_some() {
-                let hint = "leave --records out, or say --adjacency add-remove";
+                let hint = "leave `records` out, or choose add-remove for `adjacency`";
                 return Err(Error::settings(
                     "the number of records is public here and read from the file",
                     hint,
@@ -396,7 +400,7 @@ impl Fit {
             return Ok(rows);
         }
         self.records.filter(|records| *records > 0).ok_or_else(|| {
-            let hint = "add --records with about how many there are, from what is publicly known";
+            let hint = "state about how many there are with `records`, from what is publicly known";
             Error::settings("under add-remove adjacency the number of records is private", hint)
         })
     }

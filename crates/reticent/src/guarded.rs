@@ -1,7 +1,7 @@
-//! Panics that a forged model file may cause, as values.
+//! Panics that a forged model file may cause, caught and returned as values.
 //!
-//! Models check what they are loaded from, but a posterior has many parts whose sizes must agree, and a part that was not
-//! checked is found by using it. What is made of a file that anyone may have written is made in here.
+//! Models check what they are loaded from, but a posterior has many parts whose sizes must agree, and a part that was not checked fails
+//! when it is used. So posteriors of files that anyone may have written are used in [`guarded`] only.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
@@ -12,7 +12,7 @@ thread_local! {
     static EXPECTED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The result of some work, or nothing if it panicked.
+/// The result of some work, or none if it panicked.
 pub(crate) fn guarded<T>(work: impl FnOnce() -> T) -> Option<T> {
     let before = EXPECTED.replace(true);
     // Nothing that the work has changed is used after a panic.

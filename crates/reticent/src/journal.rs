@@ -1,7 +1,7 @@
-//! What a private run keeps beside its model file until that is written and settled: the releases it has made.
+//! The journal of a private run: its releases, kept beside the model file until that is written and the ledger is settled.
 //!
-//! All inference is done on releases, so a run that is given them again is where it was. Only what is still missing is computed from the
-//! records, with fresh noise. Releases are public; the token of the ledger is not, so the file is its owner's alone. Noise keys
+//! All inference is done on releases, so a run that reads them back is where it was. Only the releases that are missing are computed from
+//! the records, with fresh noise. Releases are public; the token of the ledger is not, so the file is its owner's alone. Noise keys
 //! are never written.
 //!
 //! The file begins with [`MAGIC`], which ends with the version of the format. Frames follow: the length of the content as 4 bytes, the lowest first; 4 bytes of the SHA-256 of
@@ -28,27 +28,27 @@ const WAITING: usize = 16 << 20;
 
 pub(crate) type Digest = [u8; 32];
 
-/// What the journal is of.
+/// Which run the journal belongs to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Header {
-    /// What is fitted to what, with which plan: the run that goes on must be the same.
+    /// Model, data, plan and budget: a run that is resumed must be the same.
     pub(crate) of: Value,
-    /// What the ledger has the run under, if it is charged to one. Whoever has it can settle the run.
+    /// The ledger's token of the run, if it is charged to one. Whoever has it can settle the run.
     pub(crate) token: Option<String>,
 }
 
-/// One thing in a journal.
+/// An entry of a journal.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Item {
     /// A sum, or the index of a draw: public.
     Release { what: String, step: u64, values: Vec<f64> },
-    /// The run has gone on. A random number, so that of two that go on from one point each has a digest of its own.
+    /// The run was resumed. A random number, so that two runs that are resumed from one point have different digests.
     Resumed(String),
     /// The SHA-256 of a model file that was about to be written.
     Model(Digest),
 }
 
-/// Where the journal of a model goes.
+/// The path of the journal of a model file.
 pub(crate) fn beside(out: &Path) -> PathBuf {
     let mut name = out.as_os_str().to_owned();
     name.push(".journal");
@@ -70,7 +70,7 @@ pub(crate) struct Journal {
     digest: Digest,
     waiting: Vec<u8>,
     synced: Instant,
-    /// Something could not be written. What follows would be behind half a frame.
+    /// A write has failed. Whatever follows would be behind half a frame.
     failed: bool,
 }
 
@@ -92,7 +92,7 @@ impl Journal {
         Self { file, path, digest, waiting, synced, failed: false }
     }
 
-    /// Adds something. It is on the disk after the next [`sync`](Self::sync).
+    /// Adds an entry. It is on the disk after the next [`sync`](Self::sync).
     pub(crate) fn append(&mut self, item: &Item) {
         write_item(item, &mut self.waiting);
     }
@@ -102,7 +102,7 @@ impl Journal {
         self.waiting.len() >= WAITING || (!self.waiting.is_empty() && self.synced.elapsed() >= PERIOD)
     }
 
-    /// Writes what waits. On the disk when it returns.
+    /// Writes waiting entries. They are on the disk when it returns.
     pub(crate) fn sync(&mut self) -> io::Result<()> {
         if self.failed {
             return Err(ErrorKind::BrokenPipe.into());
@@ -158,7 +158,7 @@ pub(crate) struct Left {
 pub(crate) enum Tail {
     /// Nothing.
     None,
-    /// A frame that was not written to its end: nobody has seen what is in it.
+    /// A frame that was not written to its end: nothing that follows from it was shown.
     Torn,
     /// Something that is no such frame.
     Damaged,
@@ -227,14 +227,14 @@ impl Left {
         self.end
     }
 
-    /// Gives the run up.
+    /// Abandons the run.
     pub(crate) fn remove(self) -> io::Result<()> {
         let Self { file, path, .. } = self;
         drop(file);
         reticent_files::remove(&path)
     }
 
-    /// Goes on: a new file of the whole frames and of a new one, in place of the old. What a failing disk may have kept of the old
+    /// Resumes the run: a new file with the whole frames and a new one replaces the old. What a failing disk may have kept of the old
     /// one in memory alone is written anew.
     pub(crate) fn resume(mut self, nonce: String) -> io::Result<(Journal, Replay)> {
         let whole = AtomicFile::create(&self.path, Access::Owner)?;
@@ -257,7 +257,7 @@ impl Left {
     }
 }
 
-/// Hands out the releases of a journal again, one frame in memory at a time.
+/// Reads the releases of a journal back, one frame in memory at a time.
 pub(crate) struct Replay {
     frames: Frames,
     items: std::vec::IntoIter<Item>,

@@ -1,4 +1,4 @@
-//! A fit before it is made: what it would release, cost and achieve.
+//! The plan of a fit: its releases, its cost and what to expect of it.
 
 use reticent_core::budget::{Cost, Privacy};
 use reticent_core::model::{Estimate, Model, Planned, Release, TableShape};
@@ -11,7 +11,7 @@ use crate::data::MAX_KEPT;
 use crate::error::Error;
 use crate::settings::{self, Settings};
 
-/// A fit that was accepted: it would be made as it is. No record was read for it, so it is public.
+/// A plan that was accepted: the fit runs as it states. No record was read for it, so it is public.
 pub struct Plan {
     pub(crate) model: &'static dyn Model,
     pub(crate) shape: TableShape,
@@ -28,7 +28,7 @@ pub(crate) struct Request<'a> {
     pub(crate) shape: TableShape,
     pub(crate) privacy: Option<Privacy>,
     pub(crate) bounds_share: f64,
-    /// A plan that was printed, edited or not.
+    /// A plan from [`Plan::to_json`], edited or not.
     pub(crate) given: Option<&'a Value>,
 }
 
@@ -81,7 +81,7 @@ impl Plan {
         &self.shape.settings
     }
 
-    /// What the wall will be asked for: private bounds, if there are any, and the fit.
+    /// All stages of the wall's plan: private bounds, if there are any, and the fit.
     pub(crate) fn stages(&self) -> Result<wall::Plan, Error> {
         match &self.bounds {
             Some(bounds) => bounds.then(self.planned.as_ref()),
@@ -97,7 +97,7 @@ impl Plan {
         Ok(self.stages()?.entries().map(Release::from).collect())
     }
 
-    /// What all of it costs; nothing without privacy.
+    /// The privacy cost of all releases together; none without privacy.
     ///
     /// # Errors
     /// [`Error`] if no accountant has a bound for it.
@@ -105,13 +105,13 @@ impl Plan {
         self.privacy.map(|privacy| Ok(self.stages()?.price(privacy.delta())?)).transpose()
     }
 
-    /// What to expect of the fit: a name and a number each.
+    /// Quantities to expect of the fit, by name, such as errors.
     #[must_use]
     pub fn expected(&self) -> Vec<(String, f64)> {
         self.planned.expected()
     }
 
-    /// Why it is this plan, in sentences.
+    /// The reasons for this plan, in sentences.
     #[must_use]
     pub fn why(&self) -> Vec<String> {
         self.planned.why()
@@ -125,7 +125,7 @@ impl Plan {
         Estimate { memory: estimate.memory + 16.0 * kept, ..estimate }
     }
 
-    /// What a run keeps beside its model file until it is settled, so that it can be resumed: 8 bytes for each number that is released.
+    /// The size of the journal that a run keeps beside its model file until it is settled: 8 bytes for each number that is released.
     ///
     /// # Errors
     /// [`Error`] if the wall would refuse the plan.
@@ -148,10 +148,8 @@ impl Plan {
 
 /// A plan file: the plan itself, and the settings that it was made with.
 pub(crate) fn read_file(model: &dyn Model, file: &Value) -> Result<(Value, Option<Settings>), Error> {
-    let wrong = |why: &str| {
-        let hint = format!("`reticent plan {} --json` prints one", model.name());
-        Error::data(format!("the plan cannot be used: {why}"), hint)
-    };
+    let wrong =
+        |why: &str| Error::data(format!("the plan cannot be used: {why}"), "`Plan::to_json` writes one");
     if file["model"] != json!(model.name()) {
         return Err(wrong("it is for another model"));
     }

@@ -1,4 +1,4 @@
-//! What a run is charged to and where it keeps what it releases: begun, resumed, and given up.
+//! The ledger and the journal of a run: begun, resumed, and abandoned.
 
 use std::path::{Path, PathBuf};
 
@@ -72,7 +72,7 @@ impl Place<'_> {
             if self.resume {
                 return Err(Error::settings(
                     "only a run with a model file can be resumed",
-                    "name it by --out",
+                    "name it with `out`",
                 ));
             }
             return Ok((self.account(opened, &fingerprint, None), None));
@@ -129,19 +129,19 @@ impl Place<'_> {
             Ok(left) => left,
             Err(Fault::Missing) if !self.resume => return Ok(None),
             Err(Fault::Missing) => {
-                let hint = "leave --resume out to start anew; `reticent ledger show` names the journals of runs that can be resumed";
+                let hint = "leave `resume` out to start anew; `Session::account` names the journals of runs that can be resumed";
                 return Err(wrong("there is no journal to resume from", hint));
             }
             Err(Fault::InUse) => {
-                let hint = "wait for it, or choose another --out";
-                return Err(wrong("another run with this --out is going on", hint));
+                let hint = "wait for it, or choose another `out`";
+                return Err(wrong("another run with this model file is in progress", hint));
             }
             Err(Fault::NotAJournal) => {
-                let hint = "restore a copy of it, or delete it to give that run up";
+                let hint = "restore a copy of it, or delete it to abandon that run";
                 return Err(wrong("this is no journal of a run, or it is damaged", hint));
             }
             Err(Fault::OtherVersion) => {
-                let hint = "resume the run with the version that began it, or delete the journal to give that run up";
+                let hint = "resume the run with the version that began it, or delete the journal to abandon that run";
                 return Err(wrong("this journal was written by another version of this program", hint));
             }
             Err(Fault::Io(error)) => {
@@ -165,18 +165,18 @@ impl Place<'_> {
             return Ok(None);
         }
         if !self.resume {
-            let hint = "resume it with --resume at no further cost, choose another --out, or delete the journal to give that run up";
-            return Err(wrong("a run with this --out was interrupted", hint));
+            let hint = "continue it with `resume` at no further cost, choose another `out`, or delete the journal to abandon that run";
+            return Err(wrong("a run with this model file was interrupted", hint));
         }
         check_same(&left.header.of, of, &wrong)?;
         let cut = left.end();
         match (token.is_some(), charge) {
             (false, _) if left.tail == Tail::Damaged => {
                 let why = format!("the journal is damaged from byte {cut} on");
-                Err(wrong(&why, "restore a copy of it, or delete it to give that run up"))
+                Err(wrong(&why, "restore a copy of it, or delete it to abandon that run"))
             }
             (true, None) => {
-                Err(wrong("the run is not in this ledger", "give the --ledger that it is charged to"))
+                Err(wrong("the run is not in this ledger", "give the `ledger` that it is charged to"))
             }
             (true, Some((State::Started | State::Settled, recorded)))
                 if !recorded.as_ref().is_some_and(|digest| {
@@ -193,7 +193,7 @@ impl Place<'_> {
         }
     }
 
-    /// What has become of a run that has failed or was stopped, and what can be done about it.
+    /// The error of a run that has failed or was stopped: what stays charged, and how to resume.
     pub(crate) fn unfinished(&self, charge: &Charge, stopped: bool, error: Error) -> Error {
         let ended = charge.abandon();
         if !self.private {
@@ -221,13 +221,13 @@ impl Place<'_> {
             (Fate::Reserved(Some(id)), Some((ledger, _))) => (
                 "what was reserved stays charged, and nothing was released",
                 format!(
-                    "`reticent ledger cancel {} {id}` gives it back, or the same command with --resume uses it",
+                    "`Ledger::cancel` gives reservation {id} of {} back, or the same fit with `resume` uses it",
                     ledger.display()
                 ),
             ),
             (Fate::Reserved(_), _) => (
                 "what was reserved, if anything, stays charged, and nothing was released",
-                "the same command with --resume uses it".to_owned(),
+                "the same fit with `resume` uses it".to_owned(),
             ),
             (Fate::Resumable, charged) => (
                 if charged.is_some() {
@@ -237,10 +237,12 @@ impl Place<'_> {
                 },
                 match self.out.map(journal::beside) {
                     Some(journal) => format!(
-                        "the same command with --resume goes on from {} at no further cost",
+                        "the same fit with `resume` continues from {} at no further cost",
                         journal.display()
                     ),
-                    None => "name a model file beforehand, by --out, so that a run can be resumed".to_owned(),
+                    None => {
+                        "name a model file beforehand with `out`, so that a run can be resumed".to_owned()
+                    }
                 },
             ),
         };
@@ -252,7 +254,7 @@ impl Place<'_> {
 
 fn exists(out: &Path) -> Error {
     let message = format!("{} already exists, and may have cost budget", out.display());
-    Error::new(ErrorKind::Io, message, "choose another --out, or replace the file with --force")
+    Error::new(ErrorKind::Io, message, "choose another `out`, or replace the file with `overwrite`")
 }
 
 /// A run with a journal.

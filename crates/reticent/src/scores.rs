@@ -60,7 +60,7 @@ fn damaged(fault: ModelFault) -> Error {
 /// [`Error`] if either cannot be read, or the scores are of another model.
 pub fn load_with_scores(model: &Path, scores: &Path) -> Result<(SavedModel, Score), Error> {
     let wrong = |why: &str| {
-        let hint = "give the .scores.json file that `fit --test` wrote beside this model";
+        let hint = "give the .scores.json file that the fit with `test` wrote beside this model";
         Error::data(format!("{}: {why}", scores.display()), hint)
     };
     let file = ModelFile::read(model)?;
@@ -87,7 +87,7 @@ pub(crate) fn refuse_training_files(training: &Source, tests: &Source) -> Result
     match tests.files().iter().find(|file| places(file).iter().any(|place| known.contains(place))) {
         None => Ok(()),
         Some(file) => {
-            let hint = "give records that the model is not fitted to, or leave --test out";
+            let hint = "give records that the model is not fitted to, or leave `test` out";
             Err(Error::settings(format!("{}: this is a training file too", file.display()), hint))
         }
     }

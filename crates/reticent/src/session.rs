@@ -1,4 +1,4 @@
-//! A ledger and one of its data sets.
+//! A ledger file together with one of its data sets.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use reticent_tables::Schema;
 use crate::error::{Error, ErrorKind};
 use crate::fit::Fit;
 
-/// What stands in for the fingerprint of a data set that was added without a schema.
+/// In place of the fingerprint of a data set that was added without a schema.
 pub(crate) const NO_SCHEMA: &str = "none";
 
 /// Begins the fingerprints of versions before this one, which were those of the bytes of schema files.
@@ -76,7 +76,7 @@ impl Session {
         Ok(Fit::new(model, schema)?.ledger(&self.file, &self.data_set))
     }
 
-    /// What is spent and what is left.
+    /// What is spent, what remains, and which runs are not finished.
     ///
     /// # Errors
     /// [`Error`] if the file cannot be read.
@@ -84,7 +84,7 @@ impl Session {
         Ok(Ledger::open_to_read(&self.file)?.account(&self.data_set)?)
     }
 
-    /// What the budget was spent on.
+    /// All charges, the oldest first.
     ///
     /// # Errors
     /// [`Error`] if the file cannot be read.
@@ -92,7 +92,7 @@ impl Session {
         Ok(Ledger::open_to_read(&self.file)?.history(&self.data_set)?)
     }
 
-    /// The file.
+    /// The ledger file.
     #[must_use]
     pub fn file(&self) -> &Path {
         &self.file
@@ -112,7 +112,7 @@ pub(crate) fn fingerprint(ledger: &Ledger, data_set: &str, schema: &Schema) -> R
         let message = format!(
             "data set {data_set:?} was added by an earlier version, which identified schemas in another way"
         );
-        let hint = "add it again under another name, with what `reticent ledger show` states as remaining";
+        let hint = "add it again under another name, with what `Session::account` states as remaining";
         return Err(Error::new(ErrorKind::Schema, message, hint));
     }
     Ok(if recorded == NO_SCHEMA { recorded } else { schema.fingerprint() })

@@ -1,4 +1,4 @@
-//! Settings of models, as they are given.
+//! Settings of models, as callers write them.
 
 use std::collections::BTreeMap;
 
@@ -14,11 +14,14 @@ pub(crate) type Settings = BTreeMap<String, SettingValue>;
 /// A setting as it is written: a name, `=` and a value.
 ///
 /// # Errors
-/// [`Error`] if it is none. Whether the model has such a setting is checked when a fit is planned.
+/// [`Error`] if it is not of this form. Whether the model has such a setting is checked when a fit is planned.
 pub fn parse_setting(text: &str) -> Result<(String, SettingValue), Error> {
     let parsed = text.split_once('=').and_then(|(name, value)| Some((name.to_owned(), value.parse().ok()?)));
     parsed.ok_or_else(|| {
-        Error::settings(format!("--set {text:?} is not NAME=VALUE"), "such as --set components=3")
+        Error::settings(
+            format!("{text:?} is not a setting"),
+            "give `setting` a name and a value, such as components=3",
+        )
     })
 }
 

@@ -26,7 +26,7 @@ pub enum TableError {
     MixedFormats { path: PathBuf },
     #[error("{}: not a readable {format} file; hint: it may be cut short or of another format", file.display())]
     Damaged { file: PathBuf, format: Format },
-    #[error("{}: there is no column {column:?}; hint: compare the header with the schema; `reticent check` finds a wrong delimiter", file.display())]
+    #[error("{}: there is no column {column:?}; hint: compare the header with the schema; `Check` finds a wrong delimiter", file.display())]
     NoColumn { file: PathBuf, column: String },
     #[error("{}: there are two columns {column:?}; hint: rename one", file.display())]
     TwoColumns { file: PathBuf, column: String },

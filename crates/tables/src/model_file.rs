@@ -98,7 +98,7 @@ impl Array {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its variant and fields are")]
 pub enum ModelFault {
-    #[error("not a model file, or cut short; hint: give the file that `fit` wrote")]
+    #[error("not a model file, or cut short; hint: give a file that a fit has written")]
     NotAModel,
     #[error(
         "its format is version {found}, and this program reads up to version {known}; hint: use a newer program"

@@ -1,4 +1,4 @@
-//! `reticent demo`: a private table, fitted at several budgets, from schema to report.
+//! `reticent demo`: a simulated table, fitted at several budgets, from schema to report.
 
 mod clinic;
 
@@ -11,7 +11,7 @@ use crate::output::{Failure, make_folder, rounded_down, rounded_up, table, write
 use crate::progress::Progress;
 use crate::{interrupt, report};
 
-/// A private table, fitted at several budgets, from schema to report.
+/// Fit a simulated table at several budgets, from schema to report.
 #[derive(clap::Args)]
 #[command(after_help = "\
 The table is simulated, with a public seed, so nobody's data are in it. The noise is fresh each time.
@@ -22,7 +22,7 @@ pub(crate) struct Args {
     /// Where models, predictions, schema and report go.
     #[arg(long, value_name = "DIR", default_value = "reticent-demo")]
     out: PathBuf,
-    /// How many records to fit.
+    /// The number of records to fit.
     #[arg(long, value_name = "N", default_value_t = 8000)]
     records: usize,
 }
@@ -100,7 +100,7 @@ fn text(args: &Args, rows: &[Vec<String>]) -> String {
     let out = args.out.display();
     let mut text = format!(
         "A hospital has {} simulated records of patients, and wants to publish how long they stay.\n\
-         {}.\nOn {} other patients:\n\n",
+         The regression model predicts {}.\nOn {} other patients:\n\n",
         args.records,
         model("regression").map_or("", |model| model.about()),
         args.records / 4

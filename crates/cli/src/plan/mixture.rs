@@ -15,10 +15,10 @@ use crate::output::{Failure, json};
 /// A mixture of Gaussians with known, spherical noise and equal weights.
 #[derive(clap::Args)]
 pub(crate) struct MixtureArgs {
-    /// How many components.
+    /// The number of components.
     #[arg(long)]
     components: Option<usize>,
-    /// Numbers in a record.
+    /// The number of coordinates of a record.
     #[arg(long)]
     dimension: Option<usize>,
     /// The standard deviation of a record about its component's mean.
@@ -113,7 +113,7 @@ fn describe(plan: &MixturePlan, noise_sd: f64, prior_variance: f64) -> Result<St
     let mut text = format!(
         "A private fit of a mixture: {} records, {} components in {} dimensions\n\
          each mean ~ N(0, {} I), prior means zero; each record ~ N(its mean, {}\u{b2} I)\n\n\
-         Released, with Gaussian noise, each about all records\n",
+         Noisy releases (Gaussian noise, over all records)\n",
         plan.records, plan.components, plan.dimension, prior_variance, noise_sd
     );
     let width = plan.components * (plan.dimension + 1);

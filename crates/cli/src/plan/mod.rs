@@ -12,10 +12,10 @@ use crate::data;
 use crate::options::Options;
 use crate::output::{Failure, json, rounded_up, table};
 
-/// What a private fit would release, cost and achieve, before any record is read.
+/// Plan a private fit: its releases, its cost and its expected error. No record is read.
 #[derive(clap::Args)]
 #[command(after_help = "\
-Nothing is read but the schema and the options: a plan is public. --json prints the plan, which can be
+A plan depends on the schema and the options only, so it is public. --json prints the plan, which can be
 edited and given to `reticent fit --plan`.
 
 A mixture can also be planned without a schema, by --components, --dimension, --noise-sd and
@@ -32,7 +32,7 @@ pub(crate) struct Args {
     /// What is publicly known about the records.
     #[arg(long, value_name = "FILE")]
     schema: Option<PathBuf>,
-    /// How many records there are: a public number.
+    /// The number of records, which is public.
     #[arg(long)]
     records: usize,
     /// The epsilon that may be spent.
@@ -57,10 +57,10 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
             return mixture::run(args);
         }
         let hint = "`reticent schema --from FILE` writes one to fill in";
-        return Err(Failure::usage("a plan needs --schema, which says what is publicly known", hint));
+        return Err(Failure::usage("a plan needs --schema, which states what is publicly known", hint));
     };
     if args.mixture.any() {
-        let hint = "say --set components=4 --set noise-sd=0.1, for inputs between -1 and 1";
+        let hint = "use --set components=4 --set noise-sd=0.1, for inputs between -1 and 1";
         return Err(Failure::usage("with --schema the settings of a mixture are given by --set", hint));
     }
     let schema = data::schema(file)?;
@@ -73,7 +73,7 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
 fn describe(plan: &Plan) -> Result<String, Failure> {
     let (name, releases) = (plan.model().name(), plan.releases()?);
     let mut text = format!(
-        "A private {name} model: {} records, {} inputs\n\nReleased, with noise\n",
+        "A private {name} model: {} records, {} inputs\n\nNoisy releases\n",
         plan.records(),
         plan.inputs()
     );
@@ -91,7 +91,7 @@ fn describe(plan: &Plan) -> Result<String, Failure> {
     row("time on one core, at most about", format!("{:.1} s", estimate.seconds()));
     row("memory, at most about", format!("{:.0} MB", 1e-6 * estimate.memory));
     row("model file, about", format!("{:.3} MB", 1e-6 * estimate.file_bytes));
-    row("journal beside --out, while it runs", format!("{:.1} MB", 1e-6 * plan.journal_bytes()?));
+    row("journal beside --out, until the run is settled", format!("{:.1} MB", 1e-6 * plan.journal_bytes()?));
     text.push_str(&table(&rows));
     text.push_str("\nWhy\n");
     for reason in plan.why() {
@@ -101,11 +101,12 @@ fn describe(plan: &Plan) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// What is released, and which share of the budget it takes.
+/// The releases, with the share of the budget that each takes.
 fn releases_table(releases: &[Release]) -> String {
-    let header = ["", "what", "numbers", "times", "norm at most", "noise multiplier", "share of the budget"];
+    let header =
+        ["", "release", "numbers", "times", "clipping norm", "noise multiplier", "share of the budget"];
     let mut rows = vec![header.map(str::to_owned).to_vec()];
-    // Gaussian releases compose by the squares of their signal to noise ratios.
+    // Gaussian releases compose by the squares of their inverse noise multipliers.
     let weight = |release: &Release| release.times as f64 / release.noise_multiplier.powi(2);
     let total: f64 = releases.iter().map(weight).sum();
     rows.extend(releases.iter().map(|release| {
@@ -123,9 +124,7 @@ fn releases_table(releases: &[Release]) -> String {
 }
 
 fn cost_line(cost: &Cost) -> String {
-    let Cost { epsilon, delta, adjacency, method } = cost;
-    let epsilon = rounded_up(epsilon.upper);
-    format!("\nCosts epsilon {epsilon} at delta {delta:e}, {adjacency} adjacency, by {method}\n")
+    format!("\nCost: {cost}\n")
 }
 
 /// The settings of a model with their values and ranges.
@@ -141,7 +140,7 @@ fn settings(plan: &Plan) -> String {
         vec![String::new(), name, value, range, setting.about.to_owned()]
     };
     let rows: Vec<_> = model.settings().iter().map(row).collect();
-    format!("\nSettings, by --set NAME=VALUE\n{}", table(&rows))
+    format!("\nSettings (--set NAME=VALUE)\n{}", table(&rows))
 }
 
 pub(crate) const HINT: &str = "see --help for what each option means";

@@ -21,10 +21,10 @@ use sha2::{Digest as _, Sha256};
 
 use crate::output::{Failure, not_written, write_file};
 
-/// One page about a model, for any browser.
+/// Write a report about a model as one HTML page.
 #[derive(clap::Args)]
 #[command(after_help = "\
-The page holds everything that it shows, and fetches nothing. It is as public as the model file. With
+The page is self-contained and loads nothing. It is as public as the model file. With
 --scores it shows exact statistics of test records too: then it is NOT PRIVATE.
 
 Example:
@@ -94,7 +94,7 @@ fn templates() -> Result<Environment<'static>, minijinja::Error> {
     Ok(templates)
 }
 
-/// What the file holds beside its arrays, for programs.
+/// The model file without its arrays, for programs.
 fn machine_readable(model: &SavedModel) -> serde_json::Value {
     let header = model.header();
     json!({

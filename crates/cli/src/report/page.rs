@@ -1,12 +1,10 @@
-//! What the page shows, in the order of its sections: `page.html` has the words.
+//! The content of the page, in the order of its sections: `page.html` has the words.
 
 use reticent::{Asked, Entry, PUBLIC_NOTE, Predicted, SCORES_NOTE, SavedModel, Schema, Score};
 use serde::Serialize;
 
 use super::plots::{self, Svg};
 use crate::evaluate;
-use crate::output::rounded_up;
-use crate::show::guarantee;
 
 /// Plots of columns, at most.
 const MAX_PLOTS: usize = 12;
@@ -41,7 +39,7 @@ impl Fact {
     }
 }
 
-/// What was spent, and on what.
+/// The receipt: cost and releases.
 #[derive(Serialize)]
 struct Spent {
     guarantee: String,
@@ -59,7 +57,8 @@ struct Group {
     made: u64,
     planned: u64,
     width: usize,
-    noise: String,
+    /// Clipping, sampling and noise, as in the text of the receipt.
+    how: String,
     share: String,
 }
 
@@ -71,7 +70,7 @@ struct Variances {
     plot: Svg,
 }
 
-/// What was found on test records.
+/// Scores on test records.
 #[derive(Serialize)]
 struct Test {
     note: &'static str,
@@ -91,7 +90,7 @@ impl Page {
         let test = scores.map(|score| (SCORES_NOTE, score)).or(in_file);
         Self {
             title: format!("{} model{of}", model.kind().name()),
-            facts: asked(model),
+            facts: request(model),
             spent: spent(model),
             warnings: model.card().warnings.clone(),
             columns: effects.len(),
@@ -106,8 +105,8 @@ impl Page {
     }
 }
 
-/// What was asked.
-fn asked(model: &SavedModel) -> Vec<Fact> {
+/// Data, model and requested privacy.
+fn request(model: &SavedModel) -> Vec<Fact> {
     let mut facts = Vec::new();
     if let Some(description) = model.schema().description() {
         facts.push(Fact::new("Data", description));
@@ -121,9 +120,9 @@ fn asked(model: &SavedModel) -> Vec<Fact> {
     facts.push(Fact::new("Inputs", names.join(", ")));
     facts.push(Fact::new("Records", model.receipt().records.to_string()));
     let privacy = model.card().asked.as_ref().map_or("none".to_owned(), |asked| {
-        format!("epsilon {} at delta {:e}, {} adjacency", asked.epsilon, asked.delta, asked.adjacency)
+        format!("epsilon {}, delta {:e}, {} adjacency", asked.epsilon, asked.delta, asked.adjacency)
     });
-    facts.push(Fact::new("Privacy asked for", privacy));
+    facts.push(Fact::new("Requested privacy", privacy));
     facts
 }
 
@@ -134,16 +133,13 @@ fn spent(model: &SavedModel) -> Spent {
         made: group.made,
         planned: group.planned,
         width: group.width,
-        noise: group
-            .noise_multiplier()
-            .filter(|multiplier| *multiplier > 0.0)
-            .map_or("no noise".to_owned(), rounded_up),
+        how: group.kind.to_string(),
         share: if share > 0.0 { format!("{:.0} %", 100.0 * share) } else { String::new() },
     };
     let bar =
         |asked: &Asked| receipt.guarantee.cost().map(|cost| plots::budget(cost.epsilon.upper, asked.epsilon));
     Spent {
-        guarantee: guarantee(receipt),
+        guarantee: receipt.guarantee.to_string(),
         bar: model.card().asked.as_ref().and_then(bar),
         groups: receipt.groups.iter().zip(receipt.shares()).map(group).collect(),
         ledger: receipt.ledger.clone(),
@@ -163,8 +159,8 @@ fn uncertainty(model: &SavedModel) -> Option<Variances> {
         _ => return None,
     };
     let parts = [
-        ("left open by the records", variances.records * scale),
-        ("added by the privacy noise", variances.privacy * scale),
+        ("from the records", variances.records * scale),
+        ("from the privacy noise", variances.privacy * scale),
         ("of targets themselves", variances.targets * scale),
     ];
     Some(Variances { what, plot: plots::variances(parts) })

@@ -39,7 +39,7 @@ pub(super) fn budget(cost: f64, requested: f64) -> Svg {
     svg(&drawing)
 }
 
-/// The prediction of the target along a column: what the records leave open, what the privacy noise adds, and targets.
+/// The prediction of the target along a column: uncertainty from the records, from the privacy noise, and of targets.
 pub(super) fn effect(effect: &Effect, target: &str) -> Svg {
     const SIZE: (f64, f64) = (250.0, 150.0);
     let points = &effect.points;

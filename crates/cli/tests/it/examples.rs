@@ -11,7 +11,8 @@ use crate::fit::{Case, people};
 use crate::stdout;
 
 /// In the order that a person would try them: later ones use the files of earlier ones.
-const COMMANDS: [&str; 15] = [
+const COMMANDS: [&str; 16] = [
+    "models",
     "schema",
     "check",
     "fit",

@@ -77,7 +77,7 @@ fn from_file_to_predictions() {
     let model = case.path("model.reticent");
     let shown = json(&format!("show {model}"));
     assert!(shown["receipt"]["guarantee"]["epsilon"]["upper"].as_f64().unwrap() <= 1.0);
-    assert!(stdout(&format!("show {model}")).contains("What each column does"));
+    assert!(stdout(&format!("show {model}")).contains("Predictions at both ends of each column"));
 
     let score = &json(&format!("evaluate {model} --data {}", case.path("people.csv")));
     assert!(score["note"].as_str().unwrap().contains("NOT PRIVATE"));

@@ -95,7 +95,7 @@ const NAMES: [&str; 6] = [
     "a\u{202e}01 nolispe\u{202c}\u{2066}\u{2069}\u{200f}\u{61c}b",
     "a\u{200b}\u{200d}\u{feff}\u{ad}\u{2060}\u{e0041}b",
     "a\u{2028}b\u{2029}c\u{85}d\rb",
-    "a\nepsilon 0.0001 at delta 1e-9\nb",
+    "a\nepsilon 0.0001, delta 1e-9\nb",
 ];
 
 /// Nothing that a terminal acts on, or that cannot be seen: see the unit tests for what else is escaped.

@@ -13,12 +13,14 @@ mod forged;
 mod injection;
 mod interrupt;
 mod ledger;
+mod models;
 mod plan;
 mod readme;
 mod real;
 mod report;
 mod scores;
 mod settings;
+mod snapshots;
 mod statements;
 mod values;
 

@@ -4,13 +4,15 @@ const MODEL: &str =
     "plan mixture --records 1000 --components 2 --dimension 2 --noise-sd 0.5 --prior-variance 10";
 
 #[test]
-fn a_plan_says_what_it_costs_and_why() {
+fn a_plan_states_its_cost_and_reasons() {
     let text = stdout(&format!("{MODEL} --epsilon 1 --delta 1e-5"));
-    for word in ["sketch", "clipped sites", "prior means zero", "replace-one", "by exact", "Why"] {
+    for word in
+        ["sketch", "clipped sites", "prior means zero", "replace-one", "(exact Gaussian composition)", "Why"]
+    {
         assert!(text.contains(word), "{word}: {text}");
     }
-    let cost = text.lines().find_map(|line| line.strip_prefix("Costs epsilon ")).expect("a cost");
-    let epsilon: f64 = cost.split_whitespace().next().unwrap().parse().unwrap();
+    let cost = text.lines().find_map(|line| line.strip_prefix("Cost: epsilon ")).expect("a cost");
+    let epsilon: f64 = cost.split(',').next().unwrap().parse().unwrap();
     assert!((0.999..=1.0).contains(&epsilon), "{cost}");
 }
 

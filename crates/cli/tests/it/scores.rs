@@ -26,7 +26,7 @@ fn scores_stay_out_of_the_model_file() {
     }
     assert!(!stdout(&format!("show {model}")).contains("test records"));
     stdout(&format!("report {model} --out {page}"));
-    assert!(!fs::read_to_string(&page).unwrap().contains("On test records"));
+    assert!(!fs::read_to_string(&page).unwrap().contains("Test scores"));
 
     let written: serde_json::Value = serde_json::from_str(&fs::read_to_string(&scores).unwrap()).unwrap();
     assert_eq!(written["score"], score);
@@ -40,7 +40,7 @@ fn scores_stay_out_of_the_model_file() {
     // A page has them if it is asked to, and says what they are.
     stdout(&format!("report {model} --out {page} --scores {scores}"));
     let text = fs::read_to_string(&page).unwrap();
-    assert!(text.contains("On test records") && text.contains("NOT PRIVATE: the scores are exact"), "{text}");
+    assert!(text.contains("Test scores") && text.contains("NOT PRIVATE: the scores are exact"), "{text}");
     // Those of another model are refused, and so is what is no file of scores.
     json(&fit.replace("m.reticent", "n.reticent"));
     failed(&format!("report {model} --out {page} --scores {}", case.path("n.scores.json")), "another model");
@@ -69,7 +69,7 @@ fn scores_of_public_records_are_stated() {
     }
     stdout(&format!("report {model} --out {page}"));
     let text = fs::read_to_string(&page).unwrap();
-    assert!(text.contains("On test records") && text.matches(stated).count() >= 2, "{text}");
+    assert!(text.contains("Test scores") && text.matches(stated).count() >= 2, "{text}");
     assert!(stdout(&format!("show {model}")).matches(stated).count() == 2);
 }
 

@@ -24,22 +24,24 @@ pub enum ModelError {
     Words { model: &'static str },
     #[error("a {model} model has no setting {name:?}; hint: it has {}", settings(model))]
     NoSetting { model: &'static str, name: String },
-    #[error("a {model} model needs a value for {name:?}, {range}: {about}; hint: add --set {name}=VALUE")]
+    #[error(
+        "a {model} model needs a value for {name:?}, {range}: {about}; hint: give `setting` {name}=VALUE"
+    )]
     NeedsSetting { model: &'static str, name: &'static str, range: SettingKind, about: &'static str },
     #[error("{name:?} of a {model} model must be {range}; hint: it is {about}")]
     Setting { model: &'static str, name: &'static str, range: SettingKind, about: &'static str },
     #[error(
         "this fit would take {estimate}, and without being asked for at most {limits}; hint: choose fewer columns, levels or \
-         steps, or smaller settings, or add --allow-large"
+         steps, or smaller settings, or allow it with `allow_large`"
     )]
     TooLarge { estimate: Estimate, limits: Limits },
     #[error(
-        "a {model} model cannot be fitted with privacy yet; hint: use regression, or --no-privacy for a result that you keep"
+        "a {model} model cannot be fitted with privacy yet; hint: use regression, or `without_privacy` for a result that you keep"
     )]
     OnlyWithoutPrivacy { model: &'static str },
     #[error(
         "a {model} model of two classes cannot be fitted with privacy: intervals of its probabilities would not hold the truth as often as they \
-         state; hint: use `logistic` or `probit`, or --no-privacy for a result that you keep"
+         state; hint: use `logistic` or `probit`, or `without_privacy` for a result that you keep"
     )]
     PrivateClasses { model: &'static str },
     #[error(
@@ -47,7 +49,7 @@ pub enum ModelError {
     )]
     OnlyWithPrivacy { model: &'static str },
     #[error(
-        "this is not a plan for a {model} model of these inputs: {why}; hint: make one with `reticent plan {model} --json`, and edit that"
+        "this is not a plan for a {model} model of these inputs: {why}; hint: make one with `Plan::to_json`, and edit that"
     )]
     Plan { model: &'static str, why: String },
     #[error("the noise left no density; hint: a larger epsilon, fewer inputs or more records are needed")]

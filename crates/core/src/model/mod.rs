@@ -50,6 +50,7 @@ mod posterior;
 mod predicted;
 mod prediction;
 mod probit;
+mod reference;
 mod registry;
 pub mod regression;
 mod saved;
@@ -68,6 +69,7 @@ pub use planned::{Outline, Planned, Release, out_of_range, parse, same_columns, 
 pub use posterior::{Highlight, Point, Posterior};
 pub use predicted::{Link, Predicted, Variances};
 pub use prediction::Prediction;
+pub use reference::Reference;
 pub use registry::{Model, model, models, register};
 pub use saved::Saved;
 pub use score::{Calibration, QUANTILES, Score, Scorer};

@@ -5,16 +5,20 @@ use crate::model::planned::Planned;
 use crate::model::posterior::Posterior;
 use crate::model::settings::check_settings;
 use crate::model::shape::{TableShape, Target};
-use crate::model::{Estimate, ModelError, Saved, Setting};
+use crate::model::{Estimate, ModelError, Reference, Saved, Setting};
 use serde_json::Value;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// A kind of model.
 pub trait Model: Sync {
-    /// As on the command line.
+    /// In lower case, with hyphens: how callers choose it.
     fn name(&self) -> &'static str;
-    /// In a sentence.
+    /// What it is for: one sentence without a full stop, in lower case.
     fn about(&self) -> &'static str;
+    /// What it is not for, and what to use instead: one sentence without a full stop, in lower case.
+    fn not_for(&self) -> &'static str;
+    /// The papers that the model or its fit follows; the most important first.
+    fn references(&self) -> &'static [Reference];
     /// The family of its posterior.
     fn family(&self) -> &'static str;
     /// What it can predict.
@@ -25,6 +29,10 @@ pub trait Model: Sync {
     }
     /// Whether numbers must be scaled by bounds: what is outside -1 and 1 would be cut off.
     fn needs_bounds(&self) -> bool {
+        true
+    }
+    /// Whether there is a fit with privacy.
+    fn can_be_private(&self) -> bool {
         true
     }
     /// Whether there is a fit with a delta of 0: one whose noise can be Laplace noise.

@@ -13,11 +13,11 @@ use plan::MeansPlan;
 use posterior::Means;
 use reticent_core::budget::{Adjacency, Privacy};
 use reticent_core::model::{
-    Model, ModelError, Planned, Posterior, Saved, Setting, Settings, TableShape, Target, parse,
+    Model, ModelError, Planned, Posterior, Reference, Saved, Setting, Settings, TableShape, Target, parse,
 };
 use serde_json::Value;
 
-/// As on the command line.
+/// How callers choose it.
 const NAME: &str = "means";
 
 pub struct ColumnMeans;
@@ -32,6 +32,12 @@ impl Model for ColumnMeans {
     }
     fn about(&self) -> &'static str {
         "the mean of each numeric column"
+    }
+    fn not_for(&self) -> &'static str {
+        "anything but an example: it has no prior (use normal)"
+    }
+    fn references(&self) -> &'static [Reference] {
+        &[]
     }
     fn family(&self) -> &'static str {
         "gaussian"

@@ -16,8 +16,9 @@ pub use posterior::Rate;
 use crate::budget::Privacy;
 use crate::family::Beta;
 use crate::model::conjugate::single::{Once, POSTERIOR, noise_treatment, only_numbers, parse_plan, plenty};
+use crate::model::reference::{FOULDS, NOISE_AWARE};
 use crate::model::settings::Settings;
-use crate::model::{Model, ModelError, Planned, Posterior, Saved, Setting, TableShape, Target};
+use crate::model::{Model, ModelError, Planned, Posterior, Reference, Saved, Setting, TableShape, Target};
 use crate::wall::WallError;
 use serde_json::Value;
 
@@ -34,7 +35,13 @@ impl Model for BetaBernoulli {
         "beta-bernoulli"
     }
     fn about(&self) -> &'static str {
-        "how often each column is yes: rates of independent columns, each yes or no"
+        "the rates of independent columns of yes or no, each with a beta prior"
+    }
+    fn not_for(&self) -> &'static str {
+        "columns of more than two values (use dirichlet), columns whose joint distribution matters (use sigmoid-belief), or add/remove adjacency"
+    }
+    fn references(&self) -> &'static [Reference] {
+        &[FOULDS, NOISE_AWARE]
     }
     fn family(&self) -> &'static str {
         "mixture of betas"

@@ -13,8 +13,9 @@ pub use posterior::Shares;
 
 use crate::budget::Privacy;
 use crate::model::conjugate::single::{Once, POSTERIOR, noise_treatment, parse_plan, plenty};
+use crate::model::reference::{FOULDS, NOISE_AWARE};
 use crate::model::settings::Settings;
-use crate::model::{Model, ModelError, Planned, Posterior, Saved, Setting, TableShape, Target};
+use crate::model::{Model, ModelError, Planned, Posterior, Reference, Saved, Setting, TableShape, Target};
 use crate::wall::WallError;
 use serde_json::Value;
 
@@ -31,7 +32,13 @@ impl Model for DirichletCategorical {
         "dirichlet"
     }
     fn about(&self) -> &'static str {
-        "how often each level of each column occurs: shares of independent columns, numbers by their sign"
+        "the shares of the levels of independent columns, each with a Dirichlet prior; a number counts as below or above the middle of its bounds"
+    }
+    fn not_for(&self) -> &'static str {
+        "how columns depend on each other, or levels so many that most have fewer records than the noise"
+    }
+    fn references(&self) -> &'static [Reference] {
+        &[FOULDS, NOISE_AWARE]
     }
     fn family(&self) -> &'static str {
         "mixture of dirichlets"

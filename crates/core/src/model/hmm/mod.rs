@@ -57,9 +57,10 @@ use crate::budget::{Adjacency, Privacy};
 use crate::model::conjugate::single::{POSTERIOR, noise_treatment};
 use crate::model::hmm::posterior::Fit;
 use crate::model::planned::parse;
+use crate::model::reference::{BAYESIAN_TAGGING, FOULDS};
 use crate::model::settings::{SettingKind, Settings};
 use crate::model::{DefinitionError, FitError};
-use crate::model::{Model, ModelError, Planned, Posterior, Saved, Setting, TableShape, Target};
+use crate::model::{Model, ModelError, Planned, Posterior, Reference, Saved, Setting, TableShape, Target};
 use crate::wall::WallError;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -131,7 +132,13 @@ impl Model for HiddenMarkov {
         "hmm"
     }
     fn about(&self) -> &'static str {
-        "states of regions over time, each with its own shares of the categories of events"
+        "hidden states of regions over time, each with its own shares of the categories of events: a hidden Markov model"
+    }
+    fn not_for(&self) -> &'static str {
+        "cells (a region in a step) of a few events: noise of several counts in each category then hides the states"
+    }
+    fn references(&self) -> &'static [Reference] {
+        &[FOULDS, BAYESIAN_TAGGING]
     }
     fn family(&self) -> &'static str {
         "samples"

@@ -60,8 +60,9 @@ use crate::budget::Privacy;
 use crate::math::vector::wide_dot;
 use crate::model::linear::LinearPosterior;
 use crate::model::planned::parse;
+use crate::model::reference::{BRILLINGER, POLYA_GAMMA, VIPS};
 use crate::model::settings::Settings;
-use crate::model::{Model, ModelError, Planned, Posterior, Saved, Setting, TableShape, Target};
+use crate::model::{Model, ModelError, Planned, Posterior, Reference, Saved, Setting, TableShape, Target};
 use serde_json::Value;
 
 /// Inputs with the 1 of the bias, and the class as -1 or 1. Inputs are taken to be between -1 and 1.
@@ -92,7 +93,13 @@ impl Model for Logistic {
         "logistic"
     }
     fn about(&self) -> &'static str {
-        "one of two classes, by the logistic function of a weighted sum of the inputs"
+        "a target of two classes by logistic regression: the log odds are linear in the inputs"
+    }
+    fn not_for(&self) -> &'static str {
+        "classes that the inputs separate perfectly, whose coefficients only the prior bounds; with more than 30 coefficients its intervals are approximate"
+    }
+    fn references(&self) -> &'static [Reference] {
+        &[VIPS, POLYA_GAMMA, BRILLINGER]
     }
     fn family(&self) -> &'static str {
         "gaussian"

@@ -31,9 +31,11 @@ use crate::family::{Covariance, Dirichlet, Gamma, Gaussian, Moments};
 use crate::model::DefinitionError;
 use crate::model::mixture::plan::{PlannedMixture, matrices, mixture};
 use crate::model::planned::parse;
+use crate::model::reference::{DP_SEP, RANDOM_FEATURES, SEP, SKETCHED_MIXTURES};
 use crate::model::settings::Settings;
 use crate::model::{
-    Estimate, Model, ModelError, Planned, Posterior, Saved, Setting, SettingValue, TableShape, Target,
+    Estimate, Model, ModelError, Planned, Posterior, Reference, Saved, Setting, SettingValue, TableShape,
+    Target,
 };
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
@@ -311,7 +313,13 @@ impl Model for Mixtures {
         "mixture"
     }
     fn about(&self) -> &'static str {
-        "groups of records: Gaussian components of a known, spherical size"
+        "clusters of records: Gaussian components with a known, shared and spherical variance"
+    }
+    fn not_for(&self) -> &'static str {
+        "components of different shapes or sizes, choosing the number of components, or a fit without privacy"
+    }
+    fn references(&self) -> &'static [Reference] {
+        &[DP_SEP, SEP, RANDOM_FEATURES, SKETCHED_MIXTURES]
     }
     fn family(&self) -> &'static str {
         "gaussian"

@@ -15,8 +15,9 @@ pub use posterior::MultivariatePosterior;
 
 use crate::budget::Privacy;
 use crate::model::conjugate::single::{Once, POSTERIOR, noise_treatment, only_numbers, parse_plan, plenty};
+use crate::model::reference::{FOULDS, NOISE_AWARE};
 use crate::model::settings::Settings;
-use crate::model::{Model, ModelError, Planned, Posterior, Saved, Setting, TableShape, Target};
+use crate::model::{Model, ModelError, Planned, Posterior, Reference, Saved, Setting, TableShape, Target};
 use crate::wall::WallError;
 use serde_json::Value;
 
@@ -32,7 +33,13 @@ impl Model for MultivariateNormal {
         "multivariate-normal"
     }
     fn about(&self) -> &'static str {
-        "the means of up to 12 columns and how they go together: normal numbers with a covariance, within bounds"
+        "the means and covariances of up to 12 numeric columns: a normal distribution, recorded within bounds"
+    }
+    fn not_for(&self) -> &'static str {
+        "more than 12 columns, or columns of which the bounds cut off a large part"
+    }
+    fn references(&self) -> &'static [Reference] {
+        &[NOISE_AWARE, FOULDS]
     }
     fn family(&self) -> &'static str {
         "draws"

@@ -13,8 +13,9 @@ pub use posterior::NaiveBayesPosterior;
 
 use crate::budget::Privacy;
 use crate::model::conjugate::single::{Once, POSTERIOR, noise_treatment, parse_plan, plenty};
+use crate::model::reference::{FOULDS, NOISE_AWARE};
 use crate::model::settings::Settings;
-use crate::model::{Model, ModelError, Planned, Posterior, Saved, Setting, TableShape, Target};
+use crate::model::{Model, ModelError, Planned, Posterior, Reference, Saved, Setting, TableShape, Target};
 use crate::wall::WallError;
 use serde_json::Value;
 
@@ -33,7 +34,13 @@ impl Model for NaiveBayes {
         "naive-bayes"
     }
     fn about(&self) -> &'static str {
-        "one of two classes, by columns that are independent given the class: tables of counts, numbers cut into bins"
+        "a target of two classes by naive Bayes: columns are independent given the class, and numbers are cut into bins"
+    }
+    fn not_for(&self) -> &'static str {
+        "calibrated probabilities where columns depend on each other given the class (use logistic)"
+    }
+    fn references(&self) -> &'static [Reference] {
+        &[FOULDS, NOISE_AWARE]
     }
     fn family(&self) -> &'static str {
         "draws"

@@ -49,9 +49,10 @@ use crate::model::DefinitionError;
 use crate::model::network::plan::{NetworkPlan, Passes};
 use crate::model::network::posterior::NetworkFit;
 use crate::model::planned::parse;
+use crate::model::reference::{DP_SEP, PBP, SEP};
 use crate::model::regression::RegressionPlan;
 use crate::model::settings::Settings;
-use crate::model::{Model, ModelError, Planned, Posterior, Saved, Setting, TableShape, Target};
+use crate::model::{Model, ModelError, Planned, Posterior, Reference, Saved, Setting, TableShape, Target};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
@@ -402,7 +403,13 @@ impl Model for Networks {
         "network"
     }
     fn about(&self) -> &'static str {
-        "a number, or without privacy one of two classes, by a network of rectified linear units"
+        "a numeric target, or without privacy a target of two classes, by a neural network of rectified linear units"
+    }
+    fn not_for(&self) -> &'static str {
+        "several outputs, more than two classes, two classes with privacy (use logistic), or inputs that are images"
+    }
+    fn references(&self) -> &'static [Reference] {
+        &[PBP, SEP, DP_SEP]
     }
     fn family(&self) -> &'static str {
         "gaussian"

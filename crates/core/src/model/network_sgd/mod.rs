@@ -15,8 +15,11 @@ use crate::model::network::NetworkPosterior;
 use crate::model::network_sgd::plan::GradientsPlan;
 use crate::model::network_vi::HIDDEN;
 use crate::model::planned::parse;
+use crate::model::reference::DP_SGD;
 use crate::model::settings::Settings;
-use crate::model::{Bounded, Model, ModelError, Planned, Posterior, Saved, Setting, TableShape, Target};
+use crate::model::{
+    Bounded, Model, ModelError, Planned, Posterior, Reference, Saved, Setting, TableShape, Target,
+};
 use serde_json::Value;
 
 pub(crate) struct GradientNetworks;
@@ -35,7 +38,13 @@ impl Model for GradientNetworks {
         "network-sgd"
     }
     fn about(&self) -> &'static str {
-        "a number by a network, with DP-SGD: to compare with; its weights have no uncertainty"
+        "a numeric target by a neural network with DP-SGD: a baseline whose weights are a point estimate"
+    }
+    fn not_for(&self) -> &'static str {
+        "uncertainty: its intervals have the variance of targets about the function, and nothing about the weights (use network or regression)"
+    }
+    fn references(&self) -> &'static [Reference] {
+        &[DP_SGD]
     }
     fn family(&self) -> &'static str {
         "point"

@@ -13,8 +13,9 @@ pub use plan::Variational;
 use crate::budget::Privacy;
 use crate::model::network::NetworkPosterior;
 use crate::model::planned::parse;
+use crate::model::reference::PRACTICAL_VI;
 use crate::model::settings::Settings;
-use crate::model::{Model, ModelError, Planned, Posterior, Saved, Setting, TableShape, Target};
+use crate::model::{Model, ModelError, Planned, Posterior, Reference, Saved, Setting, TableShape, Target};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -33,7 +34,13 @@ impl Model for VariationalNetworks {
         "network-vi"
     }
     fn about(&self) -> &'static str {
-        "a number by a network, with mean-field variational inference: to compare with, without privacy"
+        "a numeric target by a neural network with mean-field variational inference: a baseline without privacy"
+    }
+    fn not_for(&self) -> &'static str {
+        "private records: there is no fit with privacy (use network or regression)"
+    }
+    fn references(&self) -> &'static [Reference] {
+        &[PRACTICAL_VI]
     }
     fn family(&self) -> &'static str {
         "gaussian"
@@ -43,6 +50,9 @@ impl Model for VariationalNetworks {
     }
     fn settings(&self) -> &'static [Setting] {
         &VARIATIONAL
+    }
+    fn can_be_private(&self) -> bool {
+        false
     }
     fn needs_bounds(&self) -> bool {
         false

@@ -16,8 +16,9 @@ pub use posterior::NormalColumn;
 
 use crate::budget::Privacy;
 use crate::model::conjugate::single::{Once, POSTERIOR, noise_treatment, only_numbers, parse_plan, plenty};
+use crate::model::reference::{FOULDS, NOISE_AWARE};
 use crate::model::settings::Settings;
-use crate::model::{Model, ModelError, Planned, Posterior, Saved, Setting, TableShape, Target};
+use crate::model::{Model, ModelError, Planned, Posterior, Reference, Saved, Setting, TableShape, Target};
 use crate::wall::WallError;
 use serde_json::Value;
 
@@ -31,7 +32,13 @@ impl Model for NormalColumns {
         "normal"
     }
     fn about(&self) -> &'static str {
-        "the mean and the deviation of each column: independent normal numbers, recorded within bounds"
+        "the means and standard deviations of independent numeric columns: normal distributions, recorded within bounds"
+    }
+    fn not_for(&self) -> &'static str {
+        "correlations (use multivariate-normal), or quantiles of columns that are far from normal"
+    }
+    fn references(&self) -> &'static [Reference] {
+        &[FOULDS, NOISE_AWARE]
     }
     fn family(&self) -> &'static str {
         "draws"

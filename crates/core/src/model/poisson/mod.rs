@@ -15,8 +15,9 @@ use crate::budget::Privacy;
 use crate::family::Gamma;
 use crate::model::conjugate::single::{Once, POSTERIOR, noise_treatment, only_numbers, parse_plan, plenty};
 use crate::model::poisson::posterior::Rates;
+use crate::model::reference::{FOULDS, NOISE_AWARE};
 use crate::model::settings::Settings;
-use crate::model::{Model, ModelError, Planned, Posterior, Saved, Setting, TableShape, Target};
+use crate::model::{Model, ModelError, Planned, Posterior, Reference, Saved, Setting, TableShape, Target};
 use crate::wall::WallError;
 use serde_json::Value;
 
@@ -38,7 +39,13 @@ impl Model for PoissonCounts {
         "poisson"
     }
     fn about(&self) -> &'static str {
-        "the rate of each column of counts: independent Poisson counts, recorded up to a bound"
+        "the rates of independent columns of counts: Poisson distributions, recorded up to a bound"
+    }
+    fn not_for(&self) -> &'static str {
+        "counts that vary more than a Poisson variable does, or a bound far above the rate: the noise is proportional to the bound"
+    }
+    fn references(&self) -> &'static [Reference] {
+        &[FOULDS, NOISE_AWARE]
     }
     fn family(&self) -> &'static str {
         "grid"

@@ -13,8 +13,9 @@ use crate::budget::Privacy;
 use crate::model::linear::LinearPosterior;
 use crate::model::planned::parse;
 use crate::model::probit::plan::{ProbitPlan, linear, private_plan};
+use crate::model::reference::{BOUNDED_INFLUENCE, DP_SEP, EP};
 use crate::model::settings::Settings;
-use crate::model::{Model, ModelError, Planned, Posterior, Saved, Setting, TableShape, Target};
+use crate::model::{Model, ModelError, Planned, Posterior, Reference, Saved, Setting, TableShape, Target};
 use serde_json::Value;
 
 pub(crate) struct Probit;
@@ -35,7 +36,13 @@ impl Model for Probit {
         "probit"
     }
     fn about(&self) -> &'static str {
-        "one of two classes, by the normal distribution function of a weighted sum of the inputs"
+        "a target of two classes by probit regression: the normal distribution function of a linear score"
+    }
+    fn not_for(&self) -> &'static str {
+        "more than 32 inputs with privacy (logistic has no such limit), or classes that the inputs separate perfectly"
+    }
+    fn references(&self) -> &'static [Reference] {
+        &[DP_SEP, EP, BOUNDED_INFLUENCE]
     }
     fn family(&self) -> &'static str {
         "gaussian"

@@ -51,9 +51,12 @@ pub use rounds::Frame;
 use crate::budget::Privacy;
 use crate::model::FitError;
 use crate::model::conjugate::single::plenty;
+use crate::model::reference::{COINPRESS, DP_SEP, ORTHOGONAL_FEATURES, PRIVATE_LINEAR, RANDOM_FEATURES};
 use crate::model::regression::cost::linear_estimate;
 use crate::model::regression::plan::parse_plan;
-use crate::model::{Bounded, Estimate, Model, ModelError, Planned, Posterior, Saved, TableShape, Target};
+use crate::model::{
+    Bounded, Estimate, Model, ModelError, Planned, Posterior, Reference, Saved, TableShape, Target,
+};
 use serde_json::Value;
 
 pub(crate) type Plan = fn(usize, usize, &Privacy) -> Result<RegressionPlan, FitError>;
@@ -62,18 +65,24 @@ pub(crate) type Plan = fn(usize, usize, &Privacy) -> Result<RegressionPlan, FitE
 pub(crate) struct Regression {
     name: &'static str,
     about: &'static str,
+    not_for: &'static str,
+    references: &'static [Reference],
     plan: Plan,
 }
 
 pub(crate) static REGRESSION: Regression = Regression {
     name: "regression",
-    about: "a number by a smooth function of the inputs: a linear part, and random features if there are records enough",
+    about: "a numeric target by a smooth function of the inputs: a linear part, and random features where there are enough records",
+    not_for: "many inputs for the number of records (about half the square of their number is released), or targets in classes (use logistic)",
+    references: &[DP_SEP, RANDOM_FEATURES, ORTHOGONAL_FEATURES, COINPRESS, PRIVATE_LINEAR],
     plan: RegressionPlan::new,
 };
 
 pub(crate) static LINEAR: Regression = Regression {
     name: "linear",
-    about: "a number by a linear function of the inputs",
+    about: "a numeric target by a linear function of the inputs",
+    not_for: "targets that are not linear in the inputs (use regression), many inputs for the number of records, or targets in classes (use logistic)",
+    references: &[COINPRESS, PRIVATE_LINEAR],
     plan: RegressionPlan::linear,
 };
 
@@ -83,6 +92,12 @@ impl Model for Regression {
     }
     fn about(&self) -> &'static str {
         self.about
+    }
+    fn not_for(&self) -> &'static str {
+        self.not_for
+    }
+    fn references(&self) -> &'static [Reference] {
+        self.references
     }
     fn family(&self) -> &'static str {
         "gaussian"

@@ -34,8 +34,9 @@ pub use statistics::BeliefLearning;
 use crate::budget::Privacy;
 use crate::math::symmetric;
 use crate::model::planned::parse;
+use crate::model::reference::{BELIEF_NETWORKS, DEEP_BELIEF, POLYA_GAMMA, VIPS};
 use crate::model::settings::Settings;
-use crate::model::{Model, ModelError, Planned, Posterior, Saved, Setting, TableShape, Target};
+use crate::model::{Model, ModelError, Planned, Posterior, Reference, Saved, Setting, TableShape, Target};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -120,7 +121,13 @@ impl Model for SigmoidBelief {
         "sigmoid-belief"
     }
     fn about(&self) -> &'static str {
-        "binary records from hidden binary units: what is above the middle is a one"
+        "binary records from binary hidden units: a sigmoid belief network; an input above the middle of its bounds is a one"
+    }
+    fn not_for(&self) -> &'static str {
+        "columns whose values between the bounds matter, or the meaning of single units, which can be exchanged"
+    }
+    fn references(&self) -> &'static [Reference] {
+        &[VIPS, BELIEF_NETWORKS, DEEP_BELIEF, POLYA_GAMMA]
     }
     fn family(&self) -> &'static str {
         "gaussian"

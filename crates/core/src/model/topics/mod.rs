@@ -34,9 +34,10 @@ pub use statistics::{Cells, Learning};
 
 use crate::budget::Privacy;
 use crate::model::planned::parse;
+use crate::model::reference::{LDA, ONLINE_LDA, VIPS};
 use crate::model::settings::Settings;
 use crate::model::topics::posterior::Read;
-use crate::model::{Model, ModelError, Planned, Posterior, Saved, Setting, TableShape, Target};
+use crate::model::{Model, ModelError, Planned, Posterior, Reference, Saved, Setting, TableShape, Target};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -108,7 +109,13 @@ impl Model for Topics {
         "topics"
     }
     fn about(&self) -> &'static str {
-        "topics of documents, whose words are counted: latent Dirichlet allocation"
+        "topics of documents from counts of words: latent Dirichlet allocation"
+    }
+    fn not_for(&self) -> &'static str {
+        "protecting authors of several documents (one document is protected), or columns that are not counts of words"
+    }
+    fn references(&self) -> &'static [Reference] {
+        &[VIPS, LDA, ONLINE_LDA]
     }
     fn family(&self) -> &'static str {
         "dirichlet"
