@@ -42,7 +42,7 @@ impl Products<'_> {
     /// # Privacy
     /// With the centred inputs $z$ of a record but for the bias, all products have a norm of at most $\lVert z\rVert^2$. They count
     /// $\min(1, (R^2-1)/\lVert z\rVert^2)$ and are released over $R^2 - 1$, so that norm is at most 1. Longer ones are clipped by the wall. Attacked by
-    /// `statistics_stay_within_their_reach`.
+    /// `statistics_stay_within_their_clipping_norm`.
     pub(super) fn geometry() -> Geometry {
         Geometry::Ball { radius: (1.0 + LAST * LAST).sqrt() }
     }

@@ -178,7 +178,7 @@ impl ClassSums<'_> {
     }
 
     /// # Privacy
-    /// One class is 0, and in the other $\lVert vx\rVert \le r$. Attacked by `statistics_stay_within_their_reach`.
+    /// One class is 0, and in the other $\lVert vx\rVert \le r$. Attacked by `statistics_stay_within_their_clipping_norm`.
     pub(super) fn geometry(radius: f64) -> Geometry {
         Geometry::NonNegativeBall { radius }
     }

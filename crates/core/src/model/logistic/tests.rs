@@ -116,7 +116,7 @@ fn the_maximising_step_is_a_numerical_optimum() {
 
 /// Every domain holds every record, however wild, at any weights; and the records that the sensitivity is named after reach it.
 #[test]
-fn statistics_stay_within_their_reach() {
+fn statistics_stay_within_their_clipping_norm() {
     let (inputs, radius) = (4, 1.7f64);
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let norm = |x: &[f64]| dot(x, x).sqrt();

@@ -59,7 +59,7 @@ impl VariationalLogistic {
     ///
     /// # Privacy
     /// $\lVert v(y - \frac12)x\rVert \le r/2$ and $\lVert v E[\omega]xx^T\rVert_F \le r^2/4$ for the weight $v = \min(1, r^2/\lVert x\rVert^2)$. Attacked by
-    /// `statistics_stay_within_their_reach`.
+    /// `statistics_stay_within_their_clipping_norm`.
     #[must_use]
     pub fn geometry(&self) -> Geometry {
         Geometry::Ball { radius: 1.0 }
