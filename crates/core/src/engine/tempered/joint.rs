@@ -154,7 +154,7 @@ impl JointSamplePlan {
     /// The candidates: corners first.
     pub(super) fn candidates(&self) -> Candidates {
         let whole = Dirichlet { concentration: vec![self.concentration; self.levels] };
-        let prior = TruncatedDirichlet { whole, least: self.least };
+        let prior = TruncatedDirichlet { untruncated: whole, min: self.least };
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
         let corner = |k: usize| -> Vec<f64> {
             (0..self.levels).map(|j| if j == k { self.corner() } else { self.least }).collect()

@@ -109,7 +109,7 @@ fn joint_samples_have_the_law_of_the_tempered_posterior() {
     let (exact, points) = (law(&plan, &scores(&plan), counts), plan.candidates().points);
     let power = 1.0 / plan.temperature();
     let concentration = counts.iter().map(|&n| 1.0 + power * n as f64).collect();
-    let whole = TruncatedDirichlet { whole: Dirichlet { concentration }, least: 0.05 };
+    let whole = TruncatedDirichlet { untruncated: Dirichlet { concentration }, min: 0.05 };
     let (mut rng, draws) = (ChaCha8Rng::seed_from_u64(5), 5000);
     let sharing = 1.0 / exact.iter().map(|log| (2.0 * log).exp()).sum::<f64>();
     let drawn: Vec<Vec<f64>> = (0..draws).map(|_| whole.draw(&mut rng)).collect();
