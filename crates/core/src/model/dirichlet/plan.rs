@@ -152,7 +152,7 @@ fn told(columns: &[&[f64]], own: usize, law: NoiseDistribution) -> Total {
     if precision == 0.0 {
         Total::Unknown
     } else {
-        Total::Told { mean: sum / precision, sd: precision.sqrt().recip() }
+        Total::Observed { mean: sum / precision, sd: precision.sqrt().recip() }
     }
 }
 

@@ -52,7 +52,7 @@ fn without_noise_the_bound_never_falls() {
     let mut vb = Vb::new(records, vec![0.0; width]);
     let mut bounds = vec![evidence(&model, &values, inputs + 1)];
     for _ in 0..60 {
-        vb.step(&mut model, &mut wall, id, StepSize::Whole).unwrap();
+        vb.step(&mut model, &mut wall, id, StepSize::Full).unwrap();
         bounds.push(evidence(&model, &values, inputs + 1));
     }
     assert!(bounds.windows(2).all(|b| b[1] >= b[0] - 1e-9), "{bounds:?}");

@@ -45,8 +45,8 @@ impl VariationalLogistic {
         let mut covariance = vec![0.0; d * d];
         (0..d).for_each(|k| covariance[k * (d + 1)] = 1.0 / prior.mean());
         let units = Share::scales(&[
-            Share { width: d, reach: 0.5 * radius, weight: 1.0 },
-            Share { width: symmetric::width(d), reach: 0.25 * radius * radius, weight: 1.0 },
+            Share { width: d, norm: 0.5 * radius, weight: 1.0 },
+            Share { width: symmetric::width(d), norm: 0.25 * radius * radius, weight: 1.0 },
         ]);
         Self { mean: vec![0.0; d], covariance, precision: prior, prior, radius, units }
     }

@@ -157,7 +157,7 @@ impl NaiveBayesPlan {
             posterior.push(shares.iter().map(|shares| vec![shares[0].ln()]), vec![0.0]);
             for (d, block) in blocks.iter().enumerate() {
                 let (mean, sd) = totals.of(class, Some(d));
-                let total = if sd.is_finite() { Total::Told { mean, sd } } else { Total::Unknown };
+                let total = if sd.is_finite() { Total::Observed { mean, sd } } else { Total::Unknown };
                 let draws = self.block(&block[class], law, total, &mut rng);
                 let variances = self.records_variance(&draws, mean);
                 posterior.push(draws.iter().map(|shares| shares.iter().map(|p| p.ln()).collect()), variances);

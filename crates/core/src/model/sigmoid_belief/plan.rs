@@ -87,7 +87,7 @@ impl BeliefPlan {
     pub(super) fn geometry(&self) -> Geometry {
         let share = |&(width, limit): &(usize, f64)| Share {
             width,
-            reach: limit * (width as f64).sqrt(),
+            norm: limit * (width as f64).sqrt(),
             weight: 1.0,
         };
         let mut blocks = self.model.blocks();
@@ -98,7 +98,7 @@ impl BeliefPlan {
         let mut shares: Vec<Share> = blocks.iter().map(share).collect();
         shares.extend(symmetric.iter().map(|&(width, limit)| {
             let cells = width as f64 * 2.0 * k / (k + 1.0);
-            Share { width, reach: limit * cells.sqrt(), weight: 1.0 }
+            Share { width, norm: limit * cells.sqrt(), weight: 1.0 }
         }));
         match Share::geometry(&shares) {
             Geometry::Blocks { blocks, .. } => Geometry::Blocks { radius: self.clip, blocks },
