@@ -6,7 +6,7 @@ use reticent_noise::NoiseError;
 /// Why a plan is refused. Nothing in it depends on a record.
 /// Why a plan is not possible. Nothing in it depends on a record.
 #[allow(missing_docs, reason = "each message explains its variant and fields")]
-#[allow(missing_docs, reason = "each message says what its variant and fields are")]
+#[allow(missing_docs, reason = "each message explains its variant and fields")]
 pub enum PlanError {
     #[error("{what}: {fault}")]
     Invalid { what: String, fault: &'static str },
@@ -26,7 +26,7 @@ pub enum PlanError {
 /// depends on the number of records, and only where that number is public.
 /// of records, and only where that number is public.
 #[allow(missing_docs, reason = "each message explains its variant and fields")]
-#[allow(missing_docs, reason = "each message says what its variant and fields are")]
+#[allow(missing_docs, reason = "each message explains its variant and fields")]
 pub enum WallError {
     #[error("the records are not whole rows of {width} values")]
     Shape { width: usize },

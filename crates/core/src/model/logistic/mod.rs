@@ -105,12 +105,12 @@ impl Model for Logistic {
     }
     fn new_plan(
         &self,
-        facts: &TableShape,
+        shape: &TableShape,
         privacy: Option<&Privacy>,
     ) -> Result<Box<dyn Planned>, ModelError> {
-        let settings = Settings::new(self, facts)?;
+        let settings = Settings::new(self, shape)?;
         let prior_variance = settings.number("prior-variance");
-        Ok(Box::new(LogisticPlan::new(&facts.columns, facts.records, prior_variance, privacy)?))
+        Ok(Box::new(LogisticPlan::new(&shape.columns, shape.records, prior_variance, privacy)?))
     }
     fn parse_plan(&self, _: &TableShape, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
         Ok(Box::new(parse::<LogisticPlan>(self.name(), plan)?))

@@ -24,11 +24,11 @@ use serde_json::Value;
 /// What a private logistic regression will do, chosen from public numbers only. It can be edited and run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LogisticPlan {
-    /// $N$.
+    /// Number of records $N$.
     pub records: usize,
     /// Inputs of each column: one, or one for each level of which one is 1 and the others are 0.
     pub columns: Vec<usize>,
-    /// Which data sets are neighbours.
+    /// The neighbour relation of data sets.
     pub adjacency: Adjacency,
     /// $r$: inputs, with the 1 of the bias, are usually no longer than this.
     pub radius: f64,
@@ -42,7 +42,7 @@ pub struct LogisticPlan {
     pub ridge: f64,
     /// Of the precision of the weights; of columns, which differ from each other, where there are products of centred inputs.
     pub prior: Gamma,
-    /// Why it is this plan.
+    /// The reasons for these choices.
     pub why: Vec<String>,
 }
 
@@ -53,7 +53,7 @@ pub struct LogisticRound {
     pub sums_noise: Option<f64>,
     /// The same of the curvature, or of products of centred inputs where there are sums by class.
     pub curvature_noise: Option<f64>,
-    /// How many steps.
+    /// Number of steps.
     pub steps: u64,
     /// The standard deviation of the noise of the scores of a step over the sensitivity.
     pub score_noise: f64,
@@ -457,8 +457,8 @@ impl Planned for LogisticPlan {
         self.why.clone()
     }
 
-    fn validate(&self, facts: &TableShape) -> Result<(), ModelError> {
-        same_columns("logistic", (&self.columns, self.records), facts)?;
+    fn validate(&self, shape: &TableShape) -> Result<(), ModelError> {
+        same_columns("logistic", (&self.columns, self.records), shape)?;
         LogisticPlan::validate(self).map_err(out_of_range("logistic"))
     }
 

@@ -122,7 +122,7 @@ impl Mixture {
         self.components
     }
 
-    /// $D$.
+    /// Number of columns $D$.
     #[must_use]
     pub fn dimension(&self) -> usize {
         self.family.dimension
@@ -324,27 +324,27 @@ impl Model for Mixtures {
     }
     fn new_plan(
         &self,
-        facts: &TableShape,
+        shape: &TableShape,
         privacy: Option<&Privacy>,
     ) -> Result<Box<dyn Planned>, ModelError> {
-        let settings = Settings::new(self, facts)?;
+        let settings = Settings::new(self, shape)?;
         let components = settings.integer("components");
         let noise_sd = settings.number("noise-sd");
         let prior_variance = settings.number("prior-variance");
         let Some(privacy) = privacy else {
             return Err(ModelError::OnlyWithPrivacy { model: self.name() });
         };
-        let model = mixture(components, facts.inputs(), noise_sd, prior_variance)?;
-        let plan = MixturePlan::new(&model, facts.records, privacy)?;
+        let model = mixture(components, shape.inputs(), noise_sd, prior_variance)?;
+        let plan = MixturePlan::new(&model, shape.records, privacy)?;
         Ok(Box::new(PlannedMixture { noise_sd, prior_variance, plan }))
     }
     fn parse_plan(&self, _: &TableShape, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
         Ok(Box::new(parse::<PlannedMixture>(self.name(), plan)?))
     }
     /// The prior has a matrix for each component.
-    fn least_estimate(&self, facts: &TableShape) -> Option<Estimate> {
-        let components = facts.settings.get("components").and_then(SettingValue::as_f64).unwrap_or(1.0);
-        Some(matrices(components, facts.inputs() as f64))
+    fn least_estimate(&self, shape: &TableShape) -> Option<Estimate> {
+        let components = shape.settings.get("components").and_then(SettingValue::as_f64).unwrap_or(1.0);
+        Some(matrices(components, shape.inputs() as f64))
     }
     fn load(&self, saved: &Saved) -> Result<Box<dyn Posterior>, ModelError> {
         Ok(Box::new(saved.restore::<MixturePosterior>(self.name())?))

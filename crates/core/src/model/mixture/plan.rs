@@ -17,17 +17,17 @@ use serde_json::Value;
 /// What a private fit of a mixture will do, chosen from public numbers only. It can be edited and run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MixturePlan {
-    /// $N$.
+    /// Number of records $N$.
     pub records: usize,
     /// $J$.
     pub components: usize,
-    /// $D$.
+    /// Number of columns $D$.
     pub dimension: usize,
     /// What may be spent.
     pub epsilon: f64,
     /// What may be spent.
     pub delta: f64,
-    /// Which data sets are neighbours.
+    /// The neighbour relation of data sets.
     pub adjacency: Adjacency,
     /// Where the means start.
     pub start: StartPlan,
@@ -35,7 +35,7 @@ pub struct MixturePlan {
     pub sites: SitesPlan,
     /// What to expect, if the components are apart.
     pub expected: Expected,
-    /// Why it is this plan.
+    /// The reasons for these choices.
     pub why: Vec<String>,
 }
 
@@ -76,7 +76,7 @@ pub struct SitesPlan {
     pub clip: f64,
     /// How responsibilities are scaled beside the pulls.
     pub count_scale: f64,
-    /// The standard deviation of the noise over the sensitivity.
+    /// Standard deviation of the noise over the sensitivity.
     pub noise_multiplier: f64,
     /// Simulated records behind each linear response.
     pub simulated: usize,
@@ -120,7 +120,7 @@ impl MixturePlan {
     /// sampling nor many steps would add to it.
     ///
     /// # Errors
-    /// [`FitError::Definition(DefinitionError::MixtureUnsupported)`] for models without a private fit, and what the accountant refuses.
+    /// [`FitError::Definition(DefinitionError::MixtureUnsupported)`] for models without a private fit, and those of the accountant.
     pub fn new(model: &Mixture, records: usize, privacy: &Privacy) -> Result<Self, FitError> {
         let noise_variance = known_noise(model)?;
         let (j, d) = (model.components(), model.dimension());
@@ -413,8 +413,8 @@ impl Planned for PlannedMixture {
         self.plan.why.clone()
     }
 
-    fn validate(&self, facts: &TableShape) -> Result<(), ModelError> {
-        same_shape("mixture", (self.plan.dimension, self.plan.records), facts)?;
+    fn validate(&self, shape: &TableShape) -> Result<(), ModelError> {
+        same_shape("mixture", (self.plan.dimension, self.plan.records), shape)?;
         let fields = || {
             field::number("noise_sd", self.noise_sd, 1e-4..=1e3)?;
             field::number("prior_variance", self.prior_variance, field::PRIOR)?;

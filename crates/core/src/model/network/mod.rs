@@ -418,21 +418,21 @@ impl Model for Networks {
     }
     fn new_plan(
         &self,
-        facts: &TableShape,
+        shape: &TableShape,
         privacy: Option<&Privacy>,
     ) -> Result<Box<dyn Planned>, ModelError> {
-        let settings = Settings::new(self, facts)?;
+        let settings = Settings::new(self, shape)?;
         let hidden = settings.integer("hidden");
         let passes = settings.integer("passes");
-        let classes = facts.target == Target::TwoClasses;
+        let classes = shape.target == Target::TwoClasses;
         if let Some(privacy) = privacy {
             if classes {
                 return Err(ModelError::PrivateClasses { model: self.name() });
             }
-            let plan = RegressionPlan::network(facts.inputs(), &[hidden], facts.records, privacy)?;
+            let plan = RegressionPlan::network(shape.inputs(), &[hidden], shape.records, privacy)?;
             return Ok(Box::new(NetworkPlan::Residuals(plan)));
         }
-        let (inputs, records) = (facts.inputs(), facts.records);
+        let (inputs, records) = (shape.inputs(), shape.records);
         Ok(Box::new(NetworkPlan::Passes(Passes { inputs, hidden, passes, classes, records })))
     }
     fn parse_plan(&self, _: &TableShape, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {

@@ -46,8 +46,8 @@ impl Planned for NetworkPlan {
     fn why(&self) -> Vec<String> {
         self.as_planned().why()
     }
-    fn validate(&self, facts: &TableShape) -> Result<(), ModelError> {
-        self.as_planned().validate(facts)
+    fn validate(&self, shape: &TableShape) -> Result<(), ModelError> {
+        self.as_planned().validate(shape)
     }
     fn check_privacy(&self, privacy: Option<&Privacy>) -> Result<(), ModelError> {
         self.as_planned().check_privacy(privacy)
@@ -92,8 +92,8 @@ impl Planned for Passes {
         vec![format!("{} passes of SEP over single records, as in the papers", self.passes)]
     }
 
-    fn validate(&self, facts: &TableShape) -> Result<(), ModelError> {
-        same_shape("network", (self.inputs, self.records), facts)?;
+    fn validate(&self, shape: &TableShape) -> Result<(), ModelError> {
+        same_shape("network", (self.inputs, self.records), shape)?;
         let fields = || {
             field::hidden_layers("hidden", &[self.hidden])?;
             field::integer("passes", self.passes as u64, 1..=100_000)

@@ -90,9 +90,9 @@ pub(super) const COUNTED: f64 = 0.25;
 pub struct DpSgdPlan {
     /// What is run.
     pub settings: DpSgd,
-    /// $N$.
+    /// Number of records $N$.
     pub records: usize,
-    /// Which data sets are neighbours.
+    /// The neighbour relation of data sets.
     pub adjacency: Adjacency,
     /// The standard deviation of the noise in a sum of gradients over its sensitivity.
     pub noise_multiplier: f64,
@@ -114,7 +114,7 @@ impl DpSgd {
     /// Finds the noise that a budget needs.
     ///
     /// # Errors
-    /// [`FitError`] for settings that make no sense, and what the accountant refuses.
+    /// [`FitError`] for settings that make no sense, and those of the accountant.
     pub fn plan(&self, records: usize, privacy: &Privacy) -> Result<DpSgdPlan, FitError> {
         self.check(records)?;
         let (epsilon, delta) = (privacy.epsilon(), exact_delta(privacy));
@@ -289,7 +289,7 @@ impl DpSgdPlan {
 }
 
 impl DpSgdPlan {
-    /// Whether every field is in its range, and agrees with the others.
+    /// Checks that every field is in range and consistent with the others.
     ///
     /// # Errors
     /// [`FieldError`].
@@ -337,8 +337,8 @@ impl Planned for GradientsPlan {
         vec!["settings as given: DP-SGD has no plan that needs no tuning".into()]
     }
 
-    fn validate(&self, facts: &TableShape) -> Result<(), ModelError> {
-        same_shape("network-sgd", (self.inputs, self.plan.records), facts)?;
+    fn validate(&self, shape: &TableShape) -> Result<(), ModelError> {
+        same_shape("network-sgd", (self.inputs, self.plan.records), shape)?;
         self.plan.validate().map_err(out_of_range("network-sgd"))
     }
 

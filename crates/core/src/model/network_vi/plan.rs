@@ -142,8 +142,8 @@ impl Planned for VariationalPlan {
         vec![format!("{} passes of variational inference", self.passes)]
     }
 
-    fn validate(&self, facts: &TableShape) -> Result<(), ModelError> {
-        same_shape("network-vi", (self.inputs, self.records), facts)?;
+    fn validate(&self, shape: &TableShape) -> Result<(), ModelError> {
+        same_shape("network-vi", (self.inputs, self.records), shape)?;
         let fields = || {
             field::hidden_layers("hidden", &[self.hidden])?;
             field::integer("passes", self.passes as u64, 1..=100_000)

@@ -92,17 +92,17 @@ impl Model for Regression {
     }
     fn new_plan(
         &self,
-        facts: &TableShape,
+        shape: &TableShape,
         privacy: Option<&Privacy>,
     ) -> Result<Box<dyn Planned>, ModelError> {
-        Ok(Box::new((self.plan)(facts.inputs(), facts.records, privacy.unwrap_or(&plenty()))?))
+        Ok(Box::new((self.plan)(shape.inputs(), shape.records, privacy.unwrap_or(&plenty()))?))
     }
     fn parse_plan(&self, _: &TableShape, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
         parse_plan(self.name, plan)
     }
     /// A matrix of the inputs is needed to say what features promise.
-    fn least_estimate(&self, facts: &TableShape) -> Option<Estimate> {
-        Some(linear_estimate(facts.inputs(), facts.records, 1))
+    fn least_estimate(&self, shape: &TableShape) -> Option<Estimate> {
+        Some(linear_estimate(shape.inputs(), shape.records, 1))
     }
     fn load(&self, saved: &Saved) -> Result<Box<dyn Posterior>, ModelError> {
         Ok(Box::new(Bounded(saved.restore::<RegressionPosterior>(self.name)?)))

@@ -19,7 +19,7 @@ use serde_json::Value;
 /// What a private regression will do, chosen from public numbers only. It can be edited and run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RegressionPlan {
-    /// $N$.
+    /// Number of records $N$.
     pub records: usize,
     /// Inputs of a record.
     pub inputs: usize,
@@ -27,7 +27,7 @@ pub struct RegressionPlan {
     pub epsilon: f64,
     /// What may be spent.
     pub delta: f64,
-    /// Which data sets are neighbours.
+    /// The neighbour relation of data sets.
     pub adjacency: Adjacency,
     /// The standard deviation of the noise in the number of records with a known target.
     pub count_noise_multiplier: f64,
@@ -39,7 +39,7 @@ pub struct RegressionPlan {
     pub residuals: ResidualsPlan,
     /// What to expect.
     pub expected: Expected,
-    /// Why it is this plan.
+    /// The reasons for these choices.
     pub why: Vec<String>,
 }
 
@@ -48,7 +48,7 @@ pub struct RegressionPlan {
 pub struct Round {
     /// The square of the norm that records are clipped to, over what it should be on average.
     pub reach: f64,
-    /// The standard deviation of the noise over the sensitivity.
+    /// Standard deviation of the noise over the sensitivity.
     pub noise_multiplier: f64,
 }
 
@@ -89,12 +89,12 @@ pub struct FeaturesPlan {
 pub enum ResidualsPlan {
     /// A histogram: quantiles need not be those of a Gaussian.
     Histogram {
-        /// The standard deviation of the noise over the sensitivity.
+        /// Standard deviation of the noise over the sensitivity.
         noise_multiplier: f64,
     },
     /// Their mean square: for few records.
     Squares {
-        /// The standard deviation of the noise over the sensitivity.
+        /// Standard deviation of the noise over the sensitivity.
         noise_multiplier: f64,
     },
 }
@@ -143,7 +143,7 @@ impl RegressionPlan {
     /// neither sampling nor many steps would add to it.
     ///
     /// # Errors
-    /// [`FitError`] for numbers that are none, and what the accountant refuses.
+    /// [`FitError`] for numbers that are none, and those of the accountant.
     pub fn new(inputs: usize, records: usize, privacy: &Privacy) -> Result<Self, FitError> {
         let linear = Self::linear(inputs, records, privacy)?;
         let mu = gaussian_mu(privacy)?;
@@ -401,8 +401,8 @@ impl Planned for RegressionPlan {
         self.why.clone()
     }
 
-    fn validate(&self, facts: &TableShape) -> Result<(), ModelError> {
-        same_shape(MODEL, (self.inputs, self.records), facts)?;
+    fn validate(&self, shape: &TableShape) -> Result<(), ModelError> {
+        same_shape(MODEL, (self.inputs, self.records), shape)?;
         RegressionPlan::validate(self).map_err(out_of_range(MODEL))
     }
 
