@@ -4,8 +4,8 @@
 //!
 //! The weights $w$ are equal or have a Dirichlet prior, and $s^2$ is known or its reciprocal has a gamma prior. The
 //! approximation is a product of a Gaussian for each mean, and of a gamma and a Dirichlet where they are unknown. Labels
-//! are summed out in each site and never kept: nothing of the length of the data is part of the result. The posterior of
-//! a mixture has $J!$ equal modes; which of them is approximated is decided by where the means start.
+//! are summed out in each site and never kept: nothing in the result grows with the data. The posterior of a mixture
+//! has $J!$ equal modes; the initial means determine which of them is approximated.
 //!
 //! Not for: components of different shapes or sizes (the noise is shared and spherical), or choosing their number.
 //!
@@ -50,10 +50,10 @@ pub enum NoiseVariance {
     Unknown(Gamma),
 }
 
-/// How large components are.
+/// The weights of components.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Weights {
-    /// All alike.
+    /// All equal.
     Uniform,
     /// A symmetric Dirichlet prior with this concentration.
     Dirichlet(f64),
@@ -116,7 +116,7 @@ impl Mixture {
         Ok(Self { family, components, noise, weights, prior_precision: 1.0 / prior_variance, prior })
     }
 
-    /// $J$.
+    /// Number of components $J$.
     #[must_use]
     pub fn components(&self) -> usize {
         self.components
@@ -134,7 +134,8 @@ impl Mixture {
         self.family
     }
 
-    /// The likelihood part that moves the means of the prior to these, each with this precision: where SEP may start.
+    /// The likelihood part that moves the means of the prior to these, each with this precision: a possible start of
+    /// SEP.
     ///
     /// # Panics
     /// If there is not one mean for each component.
@@ -166,7 +167,7 @@ impl Mixture {
         k * self.family.width()..(k + 1) * self.family.width()
     }
 
-    /// Those of the noise, and of the weights; empty if they are known.
+    /// The coordinates of the noise, and of the weights; empty if they are known.
     fn gamma_and_dirichlet(&self) -> (Range<usize>, Range<usize>) {
         let first = self.components * self.family.width();
         let second = first + if matches!(self.noise, NoiseVariance::Unknown(_)) { Gamma::WIDTH } else { 0 };
@@ -193,8 +194,8 @@ impl SiteModel for Mixture {
         cavity.site(self, record, out);
     }
 
-    /// A tenth of the prior's precision, concentration and rate, and the prior's shape: records may be worth a little less
-    /// than nothing, but not more than that.
+    /// A tenth of the prior's precision, concentration and rate, and the prior's shape: the information of records
+    /// may be slightly negative, but not more than that.
     fn project(&self, natural: &mut [f64]) -> u64 {
         let mut moved = 0;
         for k in 0..self.components {
@@ -203,8 +204,8 @@ impl SiteModel for Mixture {
         }
         let (gamma, dirichlet) = self.gamma_and_dirichlet();
         if let NoiseVariance::Unknown(prior) = self.noise {
-            let least = Gamma { rate: 0.1 * prior.rate, ..prior };
-            moved += u64::from(Gamma::raise(&mut natural[gamma], least));
+            let min = Gamma { rate: 0.1 * prior.rate, ..prior };
+            moved += u64::from(Gamma::raise(&mut natural[gamma], min));
         }
         if let Weights::Dirichlet(alpha) = self.weights {
             for x in &mut natural[dirichlet] {
@@ -272,7 +273,7 @@ impl Simulate for Mixture {
 }
 
 impl Mixture {
-    /// $\lambda \pm Pm$ for each component, at the means of the cavity.
+    /// Adds $\pm Pm$ to $\lambda$ for each component, at the means of the cavity.
     fn shift(&self, cavity: &MixtureCavity, natural: &mut [f64], sign: f64) {
         for k in 0..self.components {
             self.family.shift(cavity.mean(k, self.dimension()), &mut natural[self.component(k)], sign);
@@ -280,7 +281,7 @@ impl Mixture {
     }
 }
 
-/// Randomness that is public: for simulations of the model, never for noise.
+/// Public randomness: for simulations of the model, never for noise.
 pub(crate) fn public_rng(purpose: u64) -> ChaCha8Rng {
     ChaCha8Rng::seed_from_u64(purpose)
 }

@@ -1,4 +1,4 @@
-//! A network by mean-field variational inference, without privacy: a baseline to compare with.
+//! A network by mean-field variational inference, without privacy: a baseline.
 //!
 //! The same network of rectified linear units as the model `network`, fitted by stochastic gradients of the evidence lower bound.
 //! Settings: `hidden` and `passes`.
