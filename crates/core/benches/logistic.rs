@@ -67,7 +67,7 @@ fn update(inputs: usize, private: bool, batch: usize) -> [f64; 2] {
     let (sampler, size) = if batch < RECORDS {
         (Sampler::Fixed { batch }, StepSize::Decay { delay: 1024.0, forgetting: 0.7 })
     } else {
-        (Sampler::Full, StepSize::Whole)
+        (Sampler::Full, StepSize::Full)
     };
     let (width, geometry) = (model.width(), model.geometry());
     let each = (5 + 500 / inputs as u64) * (RECORDS / batch) as u64;

@@ -68,7 +68,7 @@ fn run(model: &Network, batch: usize, steps: u64, private: bool, coordinates: Co
     // Small steps with noise, so that it does not throw the state out of its domain: what is measured is the cost of privacy.
     let damping = Damping::Step(if private { 1e-4 } else { 1.0 });
     let phase = Phase { sums, steps, coordinates, damping, clip: None };
-    let mut state = Sep::new(model, N, &model.start(1, Start::Usual));
+    let mut state = Sep::new(model, N, &model.start(1, Start::Prior));
     let seconds = shortest(WINDOWS, steps as usize * batch, || {
         state.run(model, &mut wall, &phase, Average::Last).expect("steps");
     });
@@ -80,7 +80,7 @@ fn run(model: &Network, batch: usize, steps: u64, private: bool, coordinates: Co
 fn parts(model: &Network) -> (f64, f64) {
     const COUNT: usize = 512;
     let values = values(model.inputs());
-    let start = model.start(1, Start::Usual);
+    let start = model.start(1, Start::Prior);
     let natural: Vec<f64> = model.prior().iter().zip(&start).map(|(p, l)| p + l).collect();
     let (mut cavity, mut out) = (NetworkCavity::default(), vec![0.0; model.width()]);
     let prepare =

@@ -1,19 +1,21 @@
-//! Bounds of columns, bought with privacy budget: private quantiles by binary search.
+//! Private bounds of columns: quantiles by noisy binary search.
 //!
-//! All that is known of a column is a wide public range. Between its ends is a [grid](Grid) of cut points, some evenly spaced and some in
-//! powers, so that a range may be millions of times as wide as what it holds. Two searches go down the grid, for a low and
-//! for a high quantile: each step asks how many records are below a cut, and goes on in the half where the quantile must be. The
-//! questions of all searches are one release of the [wall](crate::wall), so that there are as many as a grid has halvings, and
-//! neither the number of columns nor that of cuts adds to them.
+//! All that is public about a column is a wide range. A [grid](Grid) of cut points spans it, some evenly spaced and
+//! some in geometric progression, so that the range may be millions of times as wide as the values in it. Two binary
+//! searches run over the grid, for a low and for a high quantile: each step counts the records below a cut, and
+//! continues in the half that contains the quantile. The counts of all searches are one release of the
+//! [wall](crate::wall), so the number of releases is the number of halvings of a grid, whatever the number of columns
+//! and cuts.
 //!
 //! # Privacy
-//! A record adds 0 or 1 to each of the $2d$ counts of $d$ columns, so it moves them by at most $\sqrt{2d}$. The $T$ releases of noise
-//! multiplier $z$ are to an accountant what they are: they are the first stage of the plan whose second stage is the fit (see
-//! [`Plan::then`]). Attacked by `a_record_moves_each_count_by_at_most_one`.
+//! A record adds 0 or 1 to each of the $2d$ counts of $d$ columns, so their sensitivity is at most $\sqrt{2d}$. The
+//! $T$ releases of noise multiplier $z$ are the first stage of a plan whose second stage is the fit (see
+//! [`Plan::then`]), and are accounted together with it. Attacked by `a_record_moves_each_count_by_at_most_one`.
 //!
-//! A tempered draw could decide each step too, and would be free of delta. Its scores are sums over records, so a draw can only be
-//! about two halves, of one search: that is $2d$ times as many passes over the records; and at the same cost in zCDP ($\varepsilon^2/8 = 1/2z^2$)
-//! the deviation of the logistic noise that it amounts to, $2\pi/\sqrt3\varepsilon$, is $\pi/\sqrt3 = 1.8$ times that of the Gaussian.
+//! A tempered draw could decide each step too, with a delta of 0. Its scores are sums over records, so a draw can
+//! only choose between two halves of one search, which takes $2d$ times as many passes over the records; and at the
+//! same cost in zCDP ($\varepsilon^2/8 = 1/2z^2$) the standard deviation of the equivalent logistic noise,
+//! $2\pi/\sqrt3\varepsilon$, is $\pi/\sqrt3 = 1.8$ times that of the Gaussian.
 //!
 //! # Citation
 //! Binary search for private quantiles: Smith, "Privacy-preserving statistical estimation with optimal convergence rates", STOC 2011.
@@ -25,18 +27,18 @@ use crate::wall::{Geometry, Plan, PlanError, Query, Sampler, SumId, Sums, Wall, 
 use reticent_accounting::gaussian;
 use thiserror::Error;
 
-/// Halvings of a grid.
+/// Halvings of a grid, which is the number of releases.
 const STEPS: u32 = 9;
-/// Cells of a grid.
+/// Number of cells of a grid.
 const CELLS: usize = 1 << STEPS;
-/// Neighbouring cuts of the part of a grid that goes in powers are so many to an octave, with both signs.
+/// Geometrically spaced cuts per octave, for a range with both signs.
 const EACH_OCTAVE: f64 = 4.0;
-/// The share of records that may be outside each bound.
+/// Target share of records outside each bound.
 const OUTSIDE: f64 = 0.01;
-/// A count this many deviations above 0 is not taken for noise.
-const SURE: f64 = 3.0;
-/// What a receipt calls it.
-pub(crate) const WHAT: &str = "records below cut points, to buy bounds";
+/// Standard deviations above 0 from which a noisy count is significant.
+const SIGNIFICANT_SDS: f64 = 3.0;
+/// Description of the releases on a receipt.
+pub(crate) const WHAT: &str = "records below cut points, for private bounds";
 
 /// Cut points from the lower to the upper end of a public range.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,10 +47,11 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// Half of the cuts are evenly spaced. The others are spaced in powers about 0, or about the end that is nearest to 0.
+    /// Half of the cuts are evenly spaced. The others are spaced geometrically about 0, or about the end nearest to
+    /// 0.
     ///
     /// # Errors
-    /// [`BoundsError::Range`] if these are not the ends of a range.
+    /// [`BoundsError::Range`] if the ends are not finite or not in order.
     pub fn new(low: f64, high: f64) -> Result<Self, BoundsError> {
         if !(low < high && (high - low).is_finite()) {
             return Err(BoundsError::Range);
@@ -67,7 +70,7 @@ impl Grid {
     }
 }
 
-/// What buying bounds releases, chosen from public facts.
+/// The releases of private bounds, chosen from public information.
 #[derive(Debug, Clone)]
 pub struct BoundsPlan {
     records: usize,
@@ -76,13 +79,13 @@ pub struct BoundsPlan {
     noise_multiplier: f64,
 }
 
-/// Why no bounds were bought.
+/// Why private bounds were refused.
 #[derive(Debug, Error)]
-#[allow(missing_docs, reason = "each message says what its variant is")]
+#[allow(missing_docs, reason = "each message explains its variant")]
 pub enum BoundsError {
-    #[error("a range to look for bounds in has two finite ends, the lower one first")]
+    #[error("the range of private bounds needs two finite ends, the lower one first")]
     Range,
-    #[error("the share of the budget for bounds is more than 0 and less than 1, not {0}")]
+    #[error("the share of the budget for private bounds must be more than 0 and less than 1, not {0}")]
     Share(f64),
     #[error("delta must be positive: the noise is Gaussian")]
     NoDelta,
@@ -96,13 +99,13 @@ pub enum BoundsError {
     Accounting(#[from] reticent_accounting::Error),
 }
 
-/// What is left of a budget once a share of it went to bounds.
+/// The budget that remains for the fit after a share of it is spent on private bounds.
 ///
-/// The share is of the square of the signal to noise ratio $\mu$ that a budget buys, since Gaussian releases compose by these squares. What
-/// both cost together is up to the wall, which prices them as one.
+/// The share is one of $\mu^2$, for the GDP parameter $\mu$ that the budget allows, since Gaussian releases compose
+/// by the sum of these squares. The wall prices both stages together.
 ///
 /// # Errors
-/// [`BoundsError`] if it is no share, or delta is 0.
+/// [`BoundsError`] if the share is not in (0, 1), or delta is 0.
 pub fn remaining(privacy: &Privacy, share: f64) -> Result<Privacy, BoundsError> {
     let single = single(privacy, share)?;
     let epsilon = gaussian::epsilon(single / (1.0 - share).sqrt(), exact_delta(privacy))?;
@@ -122,10 +125,10 @@ fn single(privacy: &Privacy, share: f64) -> Result<f64, BoundsError> {
 }
 
 impl BoundsPlan {
-    /// For columns with these grids, with a share of the budget.
+    /// A plan for columns with these grids that spends this share of the budget.
     ///
     /// # Errors
-    /// [`BoundsError`] for a share that is none.
+    /// [`BoundsError`] for an invalid share, or a delta of 0.
     pub fn new(grids: Vec<Grid>, records: usize, privacy: &Privacy, share: f64) -> Result<Self, BoundsError> {
         let noise_multiplier = single(privacy, share)? * (f64::from(STEPS) / share).sqrt();
         Ok(Self { records, adjacency: privacy.adjacency(), grids, noise_multiplier })
@@ -145,10 +148,10 @@ impl BoundsPlan {
         Ok((plan, id))
     }
 
-    /// All that will be released: the first stage of a run, to be priced together with the fit that follows.
+    /// All planned releases: the first stage of a run, priced together with the fit that follows.
     ///
     /// # Errors
-    /// [`PlanError`] if the wall would refuse it.
+    /// [`PlanError`] if the wall refuses the plan.
     pub fn releases(&self) -> Result<Plan, PlanError> {
         Ok(self.sums()?.0)
     }
@@ -158,32 +161,33 @@ impl BoundsPlan {
         self.noise_multiplier * (2.0 * self.grids.len() as f64).sqrt()
     }
 
-    /// The share of records that will be outside each bound, before these are widened: more than asked for if that many records
-    /// could not be told from noise.
+    /// Expected share of records outside each bound before widening: larger than the target if so few records are not
+    /// distinguishable from noise.
     #[must_use]
     pub fn outside(&self) -> f64 {
-        (SURE * self.noise_sd() / self.records as f64).clamp(OUTSIDE, 0.45)
+        (SIGNIFICANT_SDS * self.noise_sd() / self.records as f64).clamp(OUTSIDE, 0.45)
     }
 
-    /// Estimates bounds of the columns through a wall of this plan. The columns are the values of a record in the order of their grids.
+    /// Estimates bounds of the columns through a wall of this plan. The columns are the values of a record, in the
+    /// order of their grids.
     ///
-    /// Where noise allowed only to look for a quantile that is farther inside, bounds are widened as if the column were Gaussian;
-    /// they stay in the public range.
+    /// If the noise requires quantiles farther inside than the target, the bounds are widened as for a Gaussian
+    /// column. They stay within the public range.
     ///
     /// # Errors
     /// [`BoundsError`].
     pub fn estimate(&self, wall: &mut Wall) -> Result<Vec<(f64, f64)>, BoundsError> {
         let (_, sums) = self.sums()?;
         let outside = self.outside();
-        let wanted = [outside, 1.0 - outside].map(|share| share * self.records as f64);
-        // The cells in which the quantiles are, as the numbers of the first ones.
+        let target_rank = [outside, 1.0 - outside].map(|share| share * self.records as f64);
+        // Index of the first cell that may contain each quantile.
         let mut cells = vec![[0, 0]; self.grids.len()];
         for step in 1..=STEPS {
             let half = CELLS >> step;
             let below = wall.sum(sums, &Below { grids: &self.grids, cells: &cells, half })?.values;
             for (cells, below) in cells.iter_mut().zip(below.chunks_exact(2)) {
-                for ((cell, below), wanted) in cells.iter_mut().zip(below).zip(wanted) {
-                    *cell += if *below < wanted { half } else { 0 };
+                for ((cell, below), target_rank) in cells.iter_mut().zip(below).zip(target_rank) {
+                    *cell += if *below < target_rank { half } else { 0 };
                 }
             }
         }
@@ -193,15 +197,15 @@ impl BoundsPlan {
 }
 
 impl Grid {
-    /// The outer ends of two cells, moved apart by a factor.
+    /// The outer ends of two cells, widened by a factor.
     fn bounds(&self, [low, high]: [usize; 2], factor: f64) -> (f64, f64) {
         let (first, last) = (low.min(high), low.max(high));
         let (low, high) = (self.cuts[first], self.cuts[last + 1]);
-        let (middle, reach) = (low / 2.0 + high / 2.0, factor * (high / 2.0 - low / 2.0));
-        let (least, most) = (self.cuts[0], self.cuts[CELLS]);
-        let (low, high) = ((middle - reach).max(least), (middle + reach).min(most));
-        // Cuts may coincide, and then the cell between is nothing.
-        if low < high { (low, high) } else { (least, most) }
+        let (middle, half_width) = (low / 2.0 + high / 2.0, factor * (high / 2.0 - low / 2.0));
+        let (lower, upper) = (self.cuts[0], self.cuts[CELLS]);
+        let (low, high) = ((middle - half_width).max(lower), (middle + half_width).min(upper));
+        // Cuts may coincide; then the cell between them is empty.
+        if low < high { (low, high) } else { (lower, upper) }
     }
 }
 

@@ -1,4 +1,4 @@
-//! How much privacy may be spent, and where that is written down.
+//! Privacy budgets, and the ledger that records spending.
 
 use crate::receipt::Receipt;
 use reticent_accounting::Event;
@@ -7,10 +7,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use thiserror::Error;
 
-/// What a run may spend.
+/// The budget of a run: $(\varepsilon, \delta)$ and the adjacency.
 ///
 /// # Privacy
-/// A delta of $1/N$ or more would allow to publish a record picked at random; [`check`](Self::check) refuses it.
+/// A delta of $1/N$ or more would allow publishing a record picked at random; [`check`](Self::check) refuses it.
 /// Attacked by `large_delta_is_refused`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Privacy {
@@ -20,9 +20,9 @@ pub struct Privacy {
     any_delta: bool,
 }
 
-/// Why an amount of privacy is not one.
+/// Why a budget is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Error)]
-#[allow(missing_docs, reason = "each message says what its variant and fields are")]
+#[allow(missing_docs, reason = "each message explains its variant and fields")]
 pub enum PrivacyError {
     #[error("epsilon must be positive and finite, not {0}")]
     Epsilon(f64),
@@ -34,12 +34,12 @@ pub enum PrivacyError {
         limit = 1.0 / *records as f64
     )]
     LargeDelta { delta: f64, records: usize },
-    #[error("the plan is for {plan} adjacency, and the privacy asked for is {privacy}")]
+    #[error("the plan is for {plan} adjacency, and the budget is for {privacy} adjacency")]
     Adjacency { plan: Adjacency, privacy: Adjacency },
 }
 
 impl Privacy {
-    /// $(\varepsilon, \delta)$ under an adjacency. A delta of 0 is possible for Laplace sums and draws.
+    /// A budget of $(\varepsilon, \delta)$ under an adjacency. A delta of 0 is possible for Laplace sums and draws.
     ///
     /// # Errors
     /// [`PrivacyError::Epsilon`] and [`PrivacyError::Delta`].
@@ -53,7 +53,7 @@ impl Privacy {
         Ok(Self { epsilon, delta, adjacency, any_delta: false })
     }
 
-    /// Accepts a delta of $1/N$ or more, for comparison with work that used one.
+    /// Accepts a delta of $1/N$ or more, to compare with work that used one.
     #[must_use]
     pub fn allow_large_delta(self) -> Self {
         Self { any_delta: true, ..self }
@@ -71,13 +71,13 @@ impl Privacy {
         self.delta
     }
 
-    /// Which data sets are neighbours.
+    /// The neighbour relation of data sets.
     #[must_use]
     pub fn adjacency(&self) -> Adjacency {
         self.adjacency
     }
 
-    /// Whether it means something for a public number of records, and is about the same neighbours.
+    /// Checks that delta is below $1/N$ for a public number of records $N$, and that the adjacency agrees.
     ///
     /// # Errors
     /// [`PrivacyError::LargeDelta`] and [`PrivacyError::Adjacency`].
@@ -92,21 +92,21 @@ impl Privacy {
     }
 }
 
-/// What can be said about a run's privacy. There is no epsilon for a run that has none.
+/// The privacy guarantee of a run. A run without one has no epsilon.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Guarantee {
-    /// The releases of the whole plan together cost this.
+    /// The cost of all releases of the plan together.
     Private(Cost),
-    /// Nothing, for this reason.
+    /// There is no guarantee, for this reason.
     None(NotPrivate),
 }
 
 /// Why a run is not private.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotPrivate {
-    /// It was asked to be exact.
+    /// The run was requested without noise.
     NoNoise,
-    /// Whoever knows the seed can remove the noise.
+    /// Anyone who has the seed can remove the noise.
     FixedSeed,
 }
 
@@ -171,34 +171,34 @@ impl<'de> Deserialize<'de> for Guarantee {
     }
 }
 
-/// What a run asks a ledger for.
+/// A request to reserve the cost of a run.
 #[derive(Debug, Clone, Serialize)]
 pub struct Request {
-    /// What all of it will cost. A run that is not private says so; whether to allow it is the ledger's decision.
+    /// The cost of the whole plan, or why there is no guarantee; the ledger decides whether to allow such a run.
     pub guarantee: Guarantee,
-    /// All that will happen.
+    /// The accounting event of all releases.
     pub event: Event,
-    /// What the releases are, in words.
+    /// Descriptions of the releases.
     pub releases: Vec<String>,
 }
 
-/// A ledger's name for a reservation.
+/// A ledger's identifier of a reservation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ticket(pub String);
 
-/// What a run came to.
+/// The outcome of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Spent<'a> {
-    /// Nothing if there was no release or no guarantee, else all that was reserved: when to stop may depend on the
-    /// releases, so stopping early does not make them cheaper.
+    /// `None` if there was no release or no guarantee, otherwise the whole reservation: when to stop may depend on
+    /// the releases, so stopping early does not make them cheaper.
     pub cost: Option<Cost>,
-    /// What to keep.
+    /// The receipt to record.
     pub receipt: &'a Receipt,
 }
 
-/// Why a ledger did not do as asked.
+/// Why a ledger refused or failed.
 #[derive(Debug, Clone, PartialEq, Error)]
-#[allow(missing_docs, reason = "each message says what its variant and fields are")]
+#[allow(missing_docs, reason = "each message explains its variant and fields")]
 pub enum LedgerError {
     #[error("{0}")]
     Refused(String),
@@ -206,32 +206,33 @@ pub enum LedgerError {
     Failed(String),
 }
 
-/// Where budget is reserved before it is spent.
+/// A store where budget is reserved before it is spent.
 ///
 /// # Privacy
 /// `reserve` and `start` must be durable before they return, and `start` must fail unless the reservation holds: the
 /// first release follows at once. A reservation that is never settled stays spent.
 pub trait Ledger: Send {
-    /// How a receipt calls it.
+    /// The name on the receipt.
     fn name(&self) -> String;
-    /// Sets the whole cost aside, or refuses.
+    /// Reserves the whole cost, or refuses.
     ///
     /// # Errors
-    /// [`LedgerError::Refused`] if it is more than what remains; it says what is spent, requested and remaining.
+    /// [`LedgerError::Refused`] if the cost exceeds the remaining budget; the message states what is spent, requested
+    /// and remaining.
     fn reserve(&mut self, request: &Request) -> Result<Ticket, LedgerError>;
     /// Marks the reservation as no longer refundable.
     ///
     /// # Errors
-    /// [`LedgerError::Failed`] if that cannot be written down.
+    /// [`LedgerError::Failed`] if the ledger cannot be written.
     fn start(&mut self, ticket: &Ticket) -> Result<(), LedgerError>;
     /// Closes the reservation.
     ///
     /// # Errors
-    /// [`LedgerError::Failed`] if that cannot be written down; the reservation then stays spent.
+    /// [`LedgerError::Failed`] if the ledger cannot be written; the reservation then stays spent.
     fn settle(&mut self, ticket: Ticket, spent: Spent<'_>) -> Result<(), LedgerError>;
 }
 
-/// No ledger: every request is granted, and the receipt says that nobody counts.
+/// No ledger: every request is granted, and the receipt states that there is no ledger.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Unlimited;
 

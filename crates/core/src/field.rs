@@ -1,23 +1,24 @@
 //! Ranges of the fields of plans.
 //!
-//! Plans are printed, edited and read back. Each has a `validate`, which its fit calls before the wall is built: a number that is
-//! out of its range, or does not agree with the other fields, is refused while nothing has been spent. Within these ranges a fit
-//! ends, and with a posterior; how long it may take is a matter of what it costs, which the caller estimates from the same fields.
+//! Plans are printed, edited and read back. Each has a `validate`, which its fit calls before the wall is built: a
+//! value that is out of range, or inconsistent with other fields, is refused before anything is spent. Within these
+//! ranges a fit terminates with a posterior. Its running time is estimated by the caller from the same fields.
 
 use crate::budget::Adjacency;
 use crate::wall::PlanError;
 use std::fmt::Debug;
 use std::ops::RangeInclusive;
 
-/// A field of a plan that is out of its range, or does not agree with another one. Plans are public, so the message has the value.
+/// A field of a plan that is out of range, or inconsistent with another one. Plans are public, so the message
+/// contains the value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field} must be {expected}, not {found}")]
 pub struct FieldError {
-    /// The name of the field, with those that it is in.
+    /// The path of the field.
     pub field: String,
-    /// Its range, or what it has to agree with.
+    /// The valid range, or the value required by another field.
     pub expected: String,
-    /// Its value.
+    /// The value in the plan.
     pub found: String,
 }
 
@@ -27,15 +28,15 @@ impl From<FieldError> for PlanError {
     }
 }
 
-/// Numbers of records.
+/// Range of the number of records.
 pub const RECORDS: RangeInclusive<u64> = 1..=1 << 40;
-/// Numbers of releases.
+/// Range of the number of releases.
 pub const STEPS: RangeInclusive<u64> = 1..=1_000_000;
-/// Noise multipliers: those of the wall.
+/// Range of noise multipliers, which is that of the wall.
 pub const NOISE_MULTIPLIER: RangeInclusive<f64> = 1e-6..=1e9;
-/// Clipping norms.
+/// Range of clipping norms.
 pub const CLIP: RangeInclusive<f64> = 1e-9..=1e9;
-/// Prior variances, concentrations, rates and shapes.
+/// Range of prior variances, concentrations, rates and shapes.
 pub const PRIOR: RangeInclusive<f64> = 1e-6..=1e6;
 
 /// Refuses a number out of a range; one that is not finite is out of every range.
@@ -62,7 +63,7 @@ pub fn integer(field: &str, value: u64, range: RangeInclusive<u64>) -> Result<()
     Err(FieldError { field: field.into(), expected, found: value.to_string() })
 }
 
-/// Refuses a value that is not the one which other fields, or the schema, give.
+/// Refuses a value that differs from the one required by other fields or the schema.
 ///
 /// # Errors
 /// [`FieldError`].
@@ -70,11 +71,12 @@ pub fn agrees<T: PartialEq + Debug>(field: &str, found: &T, expected: &T) -> Res
     if found == expected {
         return Ok(());
     }
-    let (expected, found) = (format!("{expected:?}, as the rest of the plan has it"), format!("{found:?}"));
+    let (expected, found) =
+        (format!("{expected:?}, to be consistent with the rest of the plan"), format!("{found:?}"));
     Err(FieldError { field: field.into(), expected, found })
 }
 
-/// Refuses a batch without records, or of more than there are.
+/// Refuses an empty batch, and one larger than the number of records.
 ///
 /// # Errors
 /// [`FieldError`].
@@ -82,7 +84,7 @@ pub fn batch(batch: Option<usize>, records: usize) -> Result<(), FieldError> {
     batch.map_or(Ok(()), |batch| integer("batch", batch as u64, 1..=records as u64))
 }
 
-/// Refuses what is no $\varepsilon$ or $\delta$.
+/// Refuses an invalid $\varepsilon$ or $\delta$.
 ///
 /// # Errors
 /// [`FieldError`].
@@ -108,7 +110,7 @@ pub fn hidden_layers(field: &str, units: &[usize]) -> Result<(), FieldError> {
     units.iter().try_for_each(|&units| integer(field, units as u64, 1..=1 << 20))
 }
 
-/// Refuses reasons that nobody would read.
+/// Refuses more or longer explanations than a reader needs.
 ///
 /// # Errors
 /// [`FieldError`].
@@ -117,7 +119,7 @@ pub fn reasons(why: &[String]) -> Result<(), FieldError> {
     why.iter().try_for_each(|text| integer("the length of an entry of why", text.len() as u64, 0..=10_000))
 }
 
-/// A bound as people write it.
+/// A bound in short decimal or scientific notation.
 fn short(x: f64) -> String {
     if x == 0.0 || (1e-3..1e6).contains(&x.abs()) { format!("{x}") } else { format!("{x:e}") }
 }
@@ -127,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_a_number_is_in_no_range() {
+    fn values_that_are_not_finite_are_in_no_range() {
         for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0, 2.5] {
             let error = number("clip", value, 0.0..=2.0).unwrap_err();
             assert!(error.to_string().starts_with("clip must be a number from 0 to 2, not "), "{error}");

@@ -1,4 +1,4 @@
-//! Draws from a family with one parameter.
+//! Draws from a family with one parameter on a grid.
 
 use crate::wall::Query;
 
@@ -10,12 +10,12 @@ pub struct Grid<F> {
 }
 
 impl<F: Fn(&[f64], f64) -> f64 + Sync> Grid<F> {
-    /// `log_density` of a record at each of the `points`.
+    /// The scores are the `log_density` of a record at each of the `points`.
     pub fn new(points: Vec<f64>, log_density: F) -> Self {
         Self { points, log_density }
     }
 
-    /// The parameters.
+    /// The parameter values of the grid.
     pub fn points(&self) -> &[f64] {
         &self.points
     }

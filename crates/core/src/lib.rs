@@ -1,16 +1,17 @@
 //! Bayesian posteriors under differential privacy.
 //!
-//! - [`Records`](wall::Records) are private. They go into a [`Wall`](wall::Wall), and nothing else comes out of it than
+//! - [`Records`](wall::Records) are private. They enter a [`Wall`](wall::Wall), which releases only
 //!   [noisy sums](wall::Released) and [tempered draws](wall::Drawn).
-//! - A [`Plan`](wall::Plan) says beforehand what will be released. It is priced as a whole, compared with the
-//!   [`Privacy`](budget::Privacy) asked for, and reserved in a [`Ledger`](budget::Ledger) before the first release.
-//! - A [`Receipt`](receipt::Receipt) says what was spent, on what, and under which assumptions.
+//! - A [`Plan`](wall::Plan) fixes all releases in advance. It is priced as a whole, checked against the budget
+//!   ([`Privacy`](budget::Privacy)), and reserved in a [`Ledger`](budget::Ledger) before the first release.
+//! - A [`Receipt`](receipt::Receipt) states what was spent, on which releases, and under which assumptions.
+//! - A [model] defines the likelihood and the contribution of a record in an exponential [family]. An [engine] turns
+//!   released sums into a posterior that accounts for the covariance of the noise. A [baseline] fits without privacy,
+//! for
+//!   comparison.
 //!
-//! - A [model] says what one record tells about the parameters, in an exponential [family]; an
-//!   [engine] turns released sums into a posterior, and knows the covariance of the noise in it. A [baseline] is what to compare
-//!   it with.
-//!
-//! All inference is done on what was released, so it cannot cost more privacy, however clever or wrong it is.
+//! Inference only uses released values, so it is post-processing and costs no further privacy, whether it is right or
+//! wrong.
 //!
 //! A private mixture of Gaussians, from records to a posterior that may be published:
 //!
@@ -20,11 +21,11 @@
 //! use reticent_core::model::mixture::{Mixture, MixturePlan, NoiseVariance, Weights};
 //! use reticent_core::wall::{NoiseSource, Records};
 //!
-//! // Two components in the plane; nothing is known about where they are but a wide prior.
+//! // Two components in the plane with a wide prior.
 //! let prior = [vec![0.0, 0.0], vec![0.0, 0.0]];
 //! let model = Mixture::new(&prior, 10.0, Covariance::Full, NoiseVariance::Known(0.25), Weights::Uniform)?;
 //! let privacy = Privacy::new(1.0, 1e-5, Adjacency::ReplaceOne)?;
-//! let plan = MixturePlan::new(&model, 1000, &privacy)?; // no record has been seen yet
+//! let plan = MixturePlan::new(&model, 1000, &privacy)?; // no record has been read yet
 //!
 //! let values = (0..1000).flat_map(|n| if n % 2 == 0 { [1.5, 1.0] } else { [-1.0, 0.5] }).collect();
 //! let records = Records::new(values, 2)?;
@@ -37,7 +38,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The wall by itself:
+//! The wall alone:
 //!
 //! ```
 //! use reticent_core::budget::{Adjacency, Privacy, Unlimited};

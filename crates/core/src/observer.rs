@@ -1,4 +1,4 @@
-//! Progress, cancellation and the journal of a run: what happens beside the releases, without a say in what they cost.
+//! Progress, cancellation and the journal of a run. They do not affect its cost.
 
 use std::fmt;
 
@@ -7,9 +7,9 @@ use thiserror::Error;
 /// One release of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step<'a> {
-    /// What is released, as in the receipt.
+    /// Description of the release, as in the receipt.
     pub what: &'a str,
-    /// Which release of its group, from 1.
+    /// Number of this release within its group, from 1.
     pub step: u64,
     /// Releases planned in its group.
     pub planned: u64,
@@ -23,10 +23,10 @@ impl fmt::Display for Step<'_> {
     }
 }
 
-/// Why an observer ends a run. What was reserved stays spent.
+/// Why an observer ends a run. The reservation stays spent.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ObserverError {
-    /// A released value could not be kept, or a kept one is not of this run.
+    /// A released value could not be recorded, or a recorded one belongs to another run.
     #[error("{0}")]
     Journal(String),
 }
@@ -34,22 +34,24 @@ pub enum ObserverError {
 /// Observes the releases of a [`Wall`](crate::wall::Wall).
 ///
 /// # Privacy
-/// An observer only sees what is public: which release comes next, and released values. It can end a run and hand released values back,
-/// but it can neither charge nor refund: that is the [`Ledger`](crate::budget::Ledger)'s.
+/// An observer receives only public information: which release is next, and released values. It can end a run and
+/// replay released values, but it can neither charge nor refund: only the [`Ledger`](crate::budget::Ledger) does.
 pub trait Observer: Send {
-    /// Whether the run should end. Called before each release, and between the blocks of a pass over streamed records, so it should be quick.
+    /// Whether the run should end. Called before each release, and between the blocks of a pass over streamed
+    /// records, so it should be fast.
     fn should_stop(&mut self) -> bool {
         false
     }
-    /// The values of this release if the run is resumed and it was made before: the wall returns them without reading a record. The
-    /// cost of a run is that of all it ever released, so only the newest journal of a run may be replayed.
+    /// The values of this release if the run is resumed and the release was made before: the wall returns them
+    /// without reading a record. The cost of a run is that of all its releases, so only the newest journal of a run
+    /// may be replayed.
     ///
     /// # Errors
-    /// [`ObserverError`] to end the run, if what was kept is not of this run.
+    /// [`ObserverError`] to end the run, if the journal belongs to another run.
     fn replay(&mut self, _: Step<'_>) -> Result<Option<Vec<f64>>, ObserverError> {
         Ok(None)
     }
-    /// Receives each new release before anybody else does. If this fails, nobody does.
+    /// Receives each new release before the caller does. If it fails, the release is not returned.
     ///
     /// # Errors
     /// [`ObserverError`] to end the run.

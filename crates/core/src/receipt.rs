@@ -1,4 +1,4 @@
-//! What was spent, on what, and under which assumptions.
+//! Receipts: what was spent, on which releases, and under which assumptions.
 
 use crate::budget::{Adjacency, Guarantee, NotPrivate};
 use crate::wall::{Geometry, Rate, Sampler};
@@ -6,26 +6,26 @@ use reticent_accounting::Event;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The account of one run. All of it is public.
+/// The receipt of one run. All of it is public.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Receipt {
-    /// The software that made it.
+    /// Name and version of the program.
     pub software: String,
     /// The cost of the whole plan with its accountant, or the reason why there is no guarantee.
     pub guarantee: Guarantee,
-    /// Which data sets are neighbours.
+    /// The neighbour relation of data sets.
     pub adjacency: Adjacency,
     /// The public number of records.
     pub records: usize,
-    /// The releases, by kind.
+    /// The releases, one entry for each group.
     pub groups: Vec<Entry>,
-    /// How often a released value had to be moved back into its domain, counted by the engine.
+    /// How often noise moved a released value out of its domain, so that the engine projected it back.
     pub projections: u64,
-    /// Where the noise came from.
+    /// Source of the noise.
     pub noise: String,
-    /// Where it was charged.
+    /// Name of the ledger that was charged.
     pub ledger: String,
-    /// What the guarantee rests on, in plain words.
+    /// The assumptions of the guarantee.
     pub assumptions: Vec<String>,
 }
 
@@ -55,8 +55,8 @@ impl Receipt {
         }
     }
 
-    /// The share of the budget that each group of releases takes, 0 for draws: Gaussian releases compose by the squares of their
-    /// noise multipliers' inverses.
+    /// The share of the budget that each group of releases takes, 0 for draws: Gaussian releases compose by the sum
+    /// of the squares of their reciprocal noise multipliers.
     #[must_use]
     pub fn shares(&self) -> Vec<f64> {
         let weight = |entry: &Entry| {
@@ -69,26 +69,26 @@ impl Receipt {
     }
 }
 
-/// Releases of the same kind.
+/// A group of releases of the same kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
-    /// What was released.
+    /// Description of the released quantity.
     pub what: String,
     /// Coordinates of a sum, or candidates of a draw.
     pub width: usize,
-    /// How each was made.
+    /// Mechanism of each release.
     pub kind: Kind,
-    /// Releases planned, and paid for.
+    /// Number of releases planned and charged.
     pub planned: u64,
-    /// Releases made.
+    /// Number of releases made.
     pub made: u64,
-    /// What all planned releases are to the accountant; nothing if there is no guarantee.
+    /// The accounting event of all planned releases; `None` if there is no guarantee.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event: Option<Event>,
 }
 
 impl Entry {
-    /// Of noisy sums, 0 without noise; draws have none.
+    /// Noise multiplier of noisy sums, 0 without noise; draws have none.
     #[must_use]
     pub fn noise_multiplier(&self) -> Option<f64> {
         match self.kind {
@@ -97,7 +97,7 @@ impl Entry {
         }
     }
 
-    /// What may be said of it: without a guarantee there is no epsilon anywhere, and without noise no multiplier.
+    /// The entry without unfounded figures: no event without a guarantee, and no noise multiplier without noise.
     fn under(mut self, guarantee: Guarantee) -> Self {
         if let Guarantee::None(reason) = guarantee {
             self.event = None;
@@ -113,33 +113,33 @@ impl Entry {
     }
 }
 
-/// How a release was made.
+/// The mechanism of a release.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// A noisy sum.
     Sum {
-        /// What contributions were clipped to.
+        /// The domain that contributions were clipped to.
         geometry: Geometry,
-        /// Which records took part.
+        /// The sampling of records.
         sampler: Sampler,
-        /// Noise over sensitivity: at least this.
+        /// Lower bound of the noise standard deviation (Laplace: scale) over the sensitivity.
         noise_multiplier: f64,
     },
-    /// A tempered draw.
+    /// A draw from a tempered posterior.
     Draw {
         /// The range that scores were clipped to.
         scores: (f64, f64),
-        /// The power that the scores were tempered with.
+        /// The power that the likelihood was tempered with.
         power: f64,
     },
 }
 
-/// An assumption of receipts without private bounds. Whoever has bounds from elsewhere, such as from data that is declared to be
-/// public, must replace it.
+/// An assumption of receipts without private bounds. A caller whose bounds have another source, such as data declared
+/// to be public, must replace it.
 pub const BOUNDS_WERE_STATED: &str = "bounds were chosen without looking at the data";
 
-/// What every guarantee of this library rests on. Bounds that were `estimated` by a release are no assumption.
+/// The assumptions of every guarantee of this library. Bounds that were `estimated` by a release are no assumption.
 fn assumptions(guarantee: Guarantee, adjacency: Adjacency, estimated: bool) -> Vec<String> {
     if guarantee.cost().is_none() {
         return Vec::new();
@@ -151,11 +151,11 @@ fn assumptions(guarantee: Guarantee, adjacency: Adjacency, estimated: bool) -> V
         }
     };
     let rest = [
-        "one row is one unit of privacy: a person with several rows is protected less",
+        "the privacy unit is a row: a person with several rows is protected less",
         "clipping, plan and candidates were chosen without looking at the data",
-        "a query is a pure function of one record and of what is public",
-        "the noise and the choice of records stay secret, and nobody times single releases",
-        "the noise is as good as random to anyone who cannot break ChaCha",
+        "a query is a pure function of one record and of public values",
+        "the noise and the sample of records stay secret, and no attacker measures the time of single releases",
+        "the noise is indistinguishable from random for anyone who cannot break ChaCha",
     ];
     let bounds = (!estimated).then_some(BOUNDS_WERE_STATED);
     std::iter::once(count).chain(bounds).chain(rest).map(String::from).collect()

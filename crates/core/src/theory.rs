@@ -1,9 +1,9 @@
-//! How far noise moves a Gaussian posterior.
+//! The effect of noise on a Gaussian posterior.
 //!
-//! Without noise the posterior is $q = N(\mu, \Sigma)$; with noise it is $p$. These functions say how large the
-//! divergence $\mathrm{KL}(q \Vert p)$ of one noisy release is on average, and how likely it is to reach $a$.
+//! Without noise the posterior is $q = N(\mu, \Sigma)$; with noise it is $p$. These functions give the expected
+//! divergence $\mathrm{KL}(q \Vert p)$ of one noisy release, and bound the probability that it reaches $a$.
 //!
-//! - Noise in the natural parameters, which is what the algorithm adds: the precision $L = \Sigma^{-1}$ becomes
+//! - Noise in the natural parameters, as the algorithm adds it: the precision $L = \Sigma^{-1}$ becomes
 //!   $L + F$ and the shift $h = L\mu$ becomes $h + g$. [`expected_kl_isometric`] and [`tail_bound_isometric`] are for
 //!   noise with equal variance in [symmetric coordinates](crate::math::symmetric), [`expected_kl`] for equal variance in
 //!   every element, [`expected_kl_general`] for any covariance.
@@ -13,8 +13,8 @@
 //! planning on public or simulated data.
 //!
 //! Where $p$ is not positive definite, the divergence is infinite. Gaussian noise makes this possible at any scale,
-//! however improbable, so the mean divergence is infinite too. What `expected_kl` computes is the mean of the part
-//! that is quadratic in the noise, and the tail bounds pay for the rest with a probability of its own.
+//! however improbable, so the mean divergence is infinite too. `expected_kl` computes the mean of the part that is
+//! quadratic in the noise, and the tail bounds have a separate term for the probability of an improper posterior.
 //!
 //! # Citation
 //! Vinaroz, Park, "DP-SEP! Differentially private stochastic expectation propagation", Theorem 4.1 and Section 8.
@@ -29,9 +29,9 @@ use crate::math::symmetric::{from_coordinates, to_coordinates, width};
 /// $E_{ij} \sim N(0, \sigma_2^2)$ for $i \le j$, all independent: the noise of Theorem 4.1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MomentNoise {
-    /// $\sigma_1$.
+    /// Standard deviation $\sigma_1$ of the noise of the mean.
     pub mean_sd: f64,
-    /// $\sigma_2$.
+    /// Standard deviation $\sigma_2$ of the noise of the covariance.
     pub covariance_sd: f64,
 }
 
@@ -41,15 +41,15 @@ pub struct MomentNoise {
 /// $F_{ii} \sim N(0, \sigma_F^2)$, all independent. The functions differ in the noise of $F_{ij}$, $i \ne j$.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NaturalNoise {
-    /// $\sigma_g$.
+    /// Standard deviation $\sigma_g$ of the noise of the shift.
     pub shift_sd: f64,
-    /// $\sigma_F$.
+    /// Standard deviation $\sigma_F$ of the noise of the precision.
     pub precision_sd: f64,
 }
 
 /// A bound of $P(\mathrm{KL}(q \Vert p) \ge a)$ for noise in the mean and the covariance.
 ///
-/// With $S = \Sigma^{-1}$, the least over $\rho \in (0, 1)$ of
+/// With $S = \Sigma^{-1}$, the minimum over $\rho \in (0, 1)$ of
 ///
 /// $$ d e^{-\rho^2 / 2v} + \frac1a \left[ \frac{\mathrm{tr}(SM)}{4 (1 - \rho)^2} +
 /// \frac{\sigma_1^2 \mathrm{tr} S}{2 (1 - \rho)} \right], \quad
@@ -68,11 +68,12 @@ pub struct NaturalNoise {
 /// $v = \Vert \mathbb{E} W^2\Vert$, for which Theorem 4.1.1 of Tropp bounds $P(\lambda_{\max} \ge \rho)$.
 ///
 /// # Corrections
-/// Theorem 4.1 assumes numbers $0 < \tau < 1 + \lambda_{\min}(\Sigma^{-1} E) < A$ for every $E$. There are none:
-/// $E$ is Gaussian. As its bound is proportional to $1/a$, it falls below the probability that $p$ is not positive
-/// definite, which no $a$ changes ([`printed_tail_bound`]). The first part above is what was missing. Also, the terms
-/// of first order in the noise cancel when the logarithm and the trace are bounded together rather than apart, and the
-/// symmetric $W$ stands for $\Sigma^{-1} E$, which has the same eigenvalues but is not symmetric (eqs. 14 and 17).
+/// Theorem 4.1 assumes numbers $0 < \tau < 1 + \lambda_{\min}(\Sigma^{-1} E) < A$ for every $E$. None exist, because
+/// $E$ is Gaussian. Its bound is proportional to $1/a$, so it falls below the probability that $p$ is not positive
+/// definite, which does not depend on $a$ ([`printed_tail_bound`]). The first part above adds that probability. Also,
+/// the terms of first order in the noise cancel when the logarithm and the trace are bounded together rather than
+/// separately, and the symmetric $W$ replaces $\Sigma^{-1} E$, which has the same eigenvalues but is not symmetric
+/// (eqs. 14 and 17).
 ///
 /// # Panics
 /// If lengths do not fit, the covariance is not positive definite or `a` is not positive.
@@ -84,10 +85,10 @@ pub fn tail_bound(covariance: &[f64], size: usize, noise: MomentNoise, a: f64) -
     let variance = largest_eigenvalue(&sandwich(&root(&precision, size), &square, size), size);
     let from_covariance = inner(&precision, &square) / 4.0;
     let from_mean = noise.mean_sd.powi(2) * trace(&precision, size) / 2.0;
-    least_bound(size, variance, |left| (from_covariance / left + from_mean) / (left * a))
+    tightest_bound(size, variance, |left| (from_covariance / left + from_mean) / (left * a))
 }
 
-/// The right-hand side of Theorem 4.1 as it is printed, to compare; it bounds nothing when `a` is large.
+/// The right-hand side of Theorem 4.1 as printed, for comparison; it is no valid bound when `a` is large.
 ///
 /// $$ \frac{d}{2a} \left[ \log(1 + m) - 1 + (\sigma_1^2 \mathrm{tr} \Sigma^{-1} + 1)
 /// \frac{A + \tau + m - 1}{A \tau} \right], \quad m = \sqrt{2 v \log 2d}, \quad
@@ -99,9 +100,9 @@ pub fn tail_bound(covariance: &[f64], size: usize, noise: MomentNoise, a: f64) -
 /// $\mathbb{E} Z^T Z = \sigma_2^2 [(d \lambda - \mathrm{tr} B) I + \mathrm{diag} B - B]$ and
 /// $\mathrm{diag} B - B \le \mathrm{tr}(B) I$.
 ///
-/// The assumption on $\tau$ and $A$ (`upper`) is that $\tau < 1 + \lambda_{\min}(\Sigma^{-1} E) < A$ always. Gaussian
-/// noise breaks it whatever they are, and the mean divergence, which the proof divides by $a$ (eq. 5), is infinite.
-/// The value is not cut off at 1.
+/// The theorem assumes that $\tau < 1 + \lambda_{\min}(\Sigma^{-1} E) < A$ (`upper`) always holds. Gaussian noise
+/// violates this for any $\tau$ and $A$, and the mean divergence, which the proof divides by $a$ (eq. 5), is
+/// infinite. The value is not capped at 1.
 ///
 /// # Panics
 /// If lengths do not fit, the covariance is not positive definite, or `tau`, `upper` or `a` is not positive.
@@ -137,10 +138,10 @@ pub fn printed_tail_bound(
 /// $r = g - F\mu$; the formula is the mean of its quadratic part $\tfrac14 \mathrm{tr} W^2 + \tfrac12 r^T \Sigma r$.
 ///
 /// # Corrections
-/// The paper perturbs the mean and the covariance in Theorem 4.1, but its Algorithm 3 perturbs the natural parameters,
-/// and this changes the conclusions of its Section 4. A concentrated posterior suffers *less*: $\Sigma$ stands where
-/// the theorem has $\Sigma^{-1}$. And the divergence is quadratic in the noise: at a given posterior, noise
-/// proportional to $1/N$ makes it proportional to $1/N^2$, not $1/N$.
+/// The paper perturbs the mean and the covariance in Theorem 4.1, but its Algorithm 3 perturbs the natural
+/// parameters, and this changes the conclusions of its Section 4. A concentrated posterior is affected *less*:
+/// $\Sigma$ takes the place of the theorem's $\Sigma^{-1}$. And the divergence is quadratic in the noise: at a given
+/// posterior, noise proportional to $1/N$ makes it proportional to $1/N^2$, not $1/N$.
 ///
 /// # Panics
 /// If lengths do not fit or the precision is not positive definite.
@@ -209,7 +210,7 @@ pub fn expected_kl_general(precision: &[f64], mean: &[f64], size: usize, noise_c
 /// A bound of $P(\mathrm{KL}(q \Vert p) \ge a)$ for natural noise equal in every
 /// [symmetric coordinate](crate::math::symmetric).
 ///
-/// With $\kappa$ the value of [`expected_kl_isometric`], the least over $\rho \in (0, 1)$ of
+/// With $\kappa$ the value of [`expected_kl_isometric`], the minimum over $\rho \in (0, 1)$ of
 ///
 /// $$ d e^{-\rho^2 / 2v} + \frac{\kappa}{a (1 - \rho)}, \quad
 /// v = \tfrac12 \sigma_F^2 [\mathrm{tr}(\Sigma) \Vert \Sigma\Vert + \Vert \Sigma\Vert^2], $$
@@ -242,7 +243,7 @@ pub fn tail_bound_isometric(
     let norm = largest_eigenvalue(&covariance, size);
     let variance = noise.precision_sd.powi(2) / 2.0 * (trace(&covariance, size) + norm) * norm;
     let expected = expected_kl_isometric(precision, mean, size, noise);
-    least_bound(size, variance, |left| expected / (left * a))
+    tightest_bound(size, variance, |left| expected / (left * a))
 }
 
 /// $\tfrac14 \mathrm{tr}(\Sigma M) + \tfrac12 [\sigma_g^2 \mathrm{tr} \Sigma + \mu^T M \mu]$, `square` being $M$.
@@ -256,8 +257,8 @@ fn leading_order(covariance: &[f64], mean: &[f64], size: usize, square: &[f64], 
 /// $\mathbb{E} F A F$ for symmetric $A$ and $F$ with independent $F_{ij} \sim N(0, \sigma^2)$, $i \le j$.
 ///
 /// An element of $FAF$ is $\sum_{kl} F_{ik} A_{kl} F_{lj}$, and $F_{ik}$ and $F_{lj}$ are the same element if
-/// $i = l, k = j$, which gives $A_{ji}$, or if $i = j, k = l$, which gives $\mathrm{tr} A$ on the diagonal. If both, it is counted
-/// twice: $\mathrm{diag} A$ goes.
+/// $i = l, k = j$, which gives $A_{ji}$, or if $i = j, k = l$, which gives $\mathrm{tr} A$ on the diagonal. Where
+/// both hold, the term is counted twice, so $\mathrm{diag} A$ is subtracted.
 fn iid_square(a: &[f64], size: usize, sd: f64) -> Vec<f64> {
     let trace = trace(a, size);
     let cell = |ij: usize| sd * sd * if ij / size == ij % size { trace } else { a[ij] };
@@ -276,9 +277,9 @@ fn isometric_square(a: &[f64], size: usize, sd: f64) -> Vec<f64> {
     (0..size * size).map(cell).collect()
 }
 
-/// The least of $d e^{-\rho^2 / 2v}$ + `divergence`$(1 - \rho)$ on a grid of $\rho$, or 1. Each $\rho$ gives a valid
-/// bound, so that the grid costs a little tightness and no truth.
-fn least_bound(size: usize, variance: f64, divergence: impl Fn(f64) -> f64) -> f64 {
+/// The minimum of $d e^{-\rho^2 / 2v}$ + `divergence`$(1 - \rho)$ over a grid of $\rho$, or 1. Each $\rho$ gives a
+/// valid bound, so the grid affects tightness but not validity.
+fn tightest_bound(size: usize, variance: f64, divergence: impl Fn(f64) -> f64) -> f64 {
     let bound = |rho: f64| size as f64 * (-rho * rho / (2.0 * variance)).exp() + divergence(1.0 - rho);
     (1..1000).map(|k| bound(f64::from(k) / 1000.0)).fold(1.0, f64::min)
 }

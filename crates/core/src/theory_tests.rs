@@ -105,7 +105,7 @@ fn assert_average(values: &[f64], expected: f64, slack: f64, what: &str) {
     let mean = average(values);
     let square = values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / values.len() as f64;
     let error = (square / values.len() as f64).sqrt();
-    // A test that would accept anything tests nothing.
+    // The standard error must be small for the test to be able to fail.
     assert!(error < 0.02 * expected, "{what}: {error} of {expected}");
     assert!((mean - expected).abs() <= 4.0 * error + slack * expected, "{what}: {mean} and not {expected}");
 }
@@ -164,7 +164,7 @@ fn natural_noise_stays_below_the_bound() {
 
 /// With $v = 4 \cdot 10^{-4}$ or less, $\rho = 0.2$ leaves $d e^{-50}$ and Markov's inequality over $1 - \rho$.
 #[test]
-fn bounds_of_small_noise_are_close_to_those_of_markov() {
+fn bounds_for_small_noise_are_close_to_markov() {
     let mut rng = StdRng::seed_from_u64(43);
     for size in 2..=8 {
         let matrix = positive_definite(&mut rng, size);
@@ -186,7 +186,7 @@ fn bounds_of_small_noise_are_close_to_those_of_markov() {
 }
 
 /// False alarms: 6e-5 in each of 14 comparisons. The slack is for terms of the fourth order: with
-/// $\Vert W \Vert$ about 0.03 they are a few $\Vert W \Vert^2$ of the whole.
+/// $\Vert W \Vert$ about 0.03 their relative size is a few $\Vert W \Vert^2$.
 #[test]
 fn leading_order_is_the_mean_at_small_noise() {
     let mut rng = StdRng::seed_from_u64(44);
@@ -323,21 +323,21 @@ fn one_dimension_by_hand() {
     assert!((general - (expected - 2.0 * 0.05 / 3.0)).abs() < 1e-15);
 }
 
-/// $d = 1$, $\Sigma = \mu = 2$: the bounds are the least of their formulas, up to the width of the grid.
+/// $d = 1$, $\Sigma = \mu = 2$: the bounds are the minima of their formulas, up to the width of the grid.
 #[test]
 fn one_dimensional_bounds_by_hand() {
-    let least = |bound: &dyn Fn(f64) -> f64| {
+    let minimum = |bound: &dyn Fn(f64) -> f64| {
         (1..100_000).map(|k| bound(f64::from(k) / 100_000.0)).fold(f64::INFINITY, f64::min)
     };
     // W = E / 2 with E of sd 0.1, and a mean of sd 0.3.
-    let moment = least(&|rho: f64| {
+    let moment = minimum(&|rho: f64| {
         (-rho * rho / (2.0 * 0.0025)).exp()
             + (0.0025 / (4.0 * (1.0 - rho).powi(2)) + 0.09 / (2.0 * 2.0 * (1.0 - rho))) / 0.2
     });
     let bound = tail_bound(&[2.0], 1, MomentNoise { mean_sd: 0.3, covariance_sd: 0.1 }, 0.2);
     assert!(bound >= moment && bound < moment * 1.001, "{bound} {moment}");
     // W = 2 F with F of sd 0.1, and r = g - 2 F with g of sd 0.05.
-    let natural = least(&|rho: f64| {
+    let natural = minimum(&|rho: f64| {
         (-rho * rho / (2.0 * 0.04)).exp() + (0.04 / 4.0 + 2.0 * (0.0025 + 0.04) / 2.0) / (0.5 * (1.0 - rho))
     });
     let noise = NaturalNoise { shift_sd: 0.05, precision_sd: 0.1 };
@@ -345,10 +345,10 @@ fn one_dimensional_bounds_by_hand() {
     assert!(bound >= natural && bound < natural * 1.001, "{bound} {natural}");
 }
 
-/// The mean falls to a tenth or less in theory: the test would fail by chance only if an average of 20000 were ten
-/// times off.
+/// In theory the mean falls to a tenth or less: a false alarm needs an average of 20000 draws that is wrong by a
+/// factor of ten.
 #[test]
-fn concentrated_posteriors_suffer_less() {
+fn concentrated_posteriors_diverge_less() {
     let mut rng = StdRng::seed_from_u64(48);
     for size in [2, 5, 8] {
         let (precision, mean) = (positive_definite(&mut rng, size), normals(&mut rng, size, 1.0));
@@ -394,7 +394,7 @@ fn printed_bound_by_hand() {
 }
 
 #[test]
-fn no_noise_moves_nothing() {
+fn zero_noise_gives_zero_divergence() {
     let noise = MomentNoise { mean_sd: 0.0, covariance_sd: 0.0 };
     assert!(tail_bound(&[2.0], 1, noise, 1e-9) == 0.0);
     let noise = NaturalNoise { shift_sd: 0.0, precision_sd: 0.0 };

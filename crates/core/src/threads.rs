@@ -1,28 +1,31 @@
-//! The threads that sums and chains are computed by.
+//! The thread pool for sums and chains.
 //!
-//! A pool of our own, not the global one of the process: a process that forks after a fit (as `multiprocessing` in Python does) has none
-//! of the threads of its parent, and a global pool would wait for them forever. The child makes a new pool.
+//! The pool is not the global one of the process: a process that forks after a fit (as `multiprocessing` in Python
+//! does) has none of the threads of its parent, and a global pool would wait for them forever. The child creates a
+//! new pool.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-/// Threads for each core, and altogether. `RAYON_NUM_THREADS` may ask for as many: more would only take memory and time from each other.
+/// Maximum number of threads per core, and in total, that `RAYON_NUM_THREADS` may request: more threads would only
+/// cost memory and time.
 const MAX_THREADS: (usize, usize) = (4, 256);
 
-/// The pool, and the process that it was made in.
+/// The pool, and the id of the process that created it.
 static POOL: Mutex<Option<(u32, Arc<ThreadPool>)>> = Mutex::new(None);
 
-/// Runs work in the pool. In a thread of any pool it runs there, so that a caller may choose the number of threads.
+/// Runs work in the pool. In a thread of another pool it runs there, so that a caller may choose the number of
+/// threads.
 pub(crate) fn install<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     match (rayon::current_thread_index(), pool()) {
         (None, Some(pool)) => pool.install(work),
-        // Without threads of its own the work is done by those of the caller.
+        // If no pool could be created, the caller's thread does the work.
         _ => work(),
     }
 }
 
-/// How many threads [`install`] has. Results do not depend on it.
+/// Number of threads of [`install`]. Results do not depend on it.
 pub(crate) fn number() -> usize {
     match rayon::current_thread_index() {
         Some(_) => rayon::current_num_threads(),
@@ -38,18 +41,18 @@ fn pool() -> Option<Arc<ThreadPool>> {
     {
         return Some(Arc::clone(pool));
     }
-    let asked = std::env::var("RAYON_NUM_THREADS").ok().and_then(|text| text.trim().parse().ok());
+    let requested = std::env::var("RAYON_NUM_THREADS").ok().and_then(|text| text.trim().parse().ok());
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let pool = Arc::new(ThreadPoolBuilder::new().num_threads(limited(asked, cores)).build().ok()?);
+    let pool = Arc::new(ThreadPoolBuilder::new().num_threads(limited(requested, cores)).build().ok()?);
     // A pool of the parent is never dropped: that would wait for its threads.
     std::mem::forget(kept.replace((process, Arc::clone(&pool))));
     Some(pool)
 }
 
-/// As many as asked for, or one for each core, within bounds. 0 asks for nothing.
-fn limited(asked: Option<usize>, cores: usize) -> usize {
+/// The requested number of threads, or one per core, within bounds. 0 is no request.
+fn limited(requested: Option<usize>, cores: usize) -> usize {
     let most = cores.saturating_mul(MAX_THREADS.0).clamp(1, MAX_THREADS.1);
-    asked.filter(|&asked| asked > 0).unwrap_or(cores).clamp(1, most)
+    requested.filter(|&requested| requested > 0).unwrap_or(cores).clamp(1, most)
 }
 
 #[cfg(test)]
@@ -57,9 +60,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_many_threads_as_asked_for_within_bounds() {
+    fn the_number_of_threads_is_limited() {
         assert_eq!(
-            [None, Some(0), Some(1), Some(5), Some(99_999)].map(|asked| limited(asked, 2)),
+            [None, Some(0), Some(1), Some(5), Some(99_999)].map(|requested| limited(requested, 2)),
             [2, 2, 1, 5, 8]
         );
         assert_eq!(limited(Some(usize::MAX), 1000), 256);

@@ -34,9 +34,9 @@ fn table(columns: &[usize], rows: usize, target: Target) -> Vec<f64> {
     values
 }
 
-fn fit(name: &str, facts: &TableShape, values: Vec<f64>) -> Box<dyn Posterior> {
-    let planned = model(name).unwrap().plan(facts, None).unwrap();
-    let records = Records::new(values, facts.width()).unwrap();
+fn fit(name: &str, shape: &TableShape, values: Vec<f64>) -> Box<dyn Posterior> {
+    let planned = model(name).unwrap().plan(shape, None).unwrap();
+    let records = Records::new(values, shape.width()).unwrap();
     planned.run(records, NoiseSource::from_os().unwrap(), None, Box::new(Unlimited)).unwrap().0
 }
 
@@ -72,9 +72,9 @@ fn a_fit_with_absent_records_is_the_fit_of_the_others() {
             row[width - 1] = f64::NAN;
             all.splice(2 * k * width..2 * k * width, row);
         }
-        let facts = |records| TableShape::new(columns.to_vec(), target, records);
-        let without = fit(name, &facts(rows), present.clone());
-        let with = fit(name, &facts(rows + rows / 2), all);
+        let shape = |records| TableShape::new(columns.to_vec(), target, records);
+        let without = fit(name, &shape(rows), present.clone());
+        let with = fit(name, &shape(rows + rows / 2), all);
         for row in present.chunks_exact(width).take(5) {
             let inputs = &row[..width - 1];
             let (a, b) =
@@ -101,9 +101,9 @@ fn the_number_of_known_targets_is_released_with_noise() {
         ("logistic", vec![1; 40], Target::TwoClasses),
         ("network-sgd", vec![1, 1], Target::Number),
     ] {
-        let facts = TableShape::new(columns, target, 5000);
-        let planned = model(name).unwrap().plan(&facts, Some(&privacy)).unwrap();
-        let records = Records::new(vec![f64::NAN; 5000 * facts.width()], facts.width()).unwrap();
+        let shape = TableShape::new(columns, target, 5000);
+        let planned = model(name).unwrap().plan(&shape, Some(&privacy)).unwrap();
+        let records = Records::new(vec![f64::NAN; 5000 * shape.width()], shape.width()).unwrap();
         let (_, receipt) = planned
             .run(records, NoiseSource::from_os().unwrap(), Some(&privacy), Box::new(Unlimited))
             .unwrap();

@@ -1,6 +1,6 @@
 //! What does not compile keeps the records in.
 
 #[test]
-fn records_have_no_other_door() {
+fn records_leave_only_through_the_wall() {
     trybuild::TestCases::new().compile_fail("tests/compile_fail/*.rs");
 }

@@ -71,12 +71,12 @@ fn learnt(start: Start, clip: Option<Geometry>) -> (NetworkPosterior, Network) {
 #[test]
 fn sep_learns_a_kink() {
     // A straight line leaves 0.58.
-    for start in [Start::Usual, Start::Wide { records: N }] {
+    for start in [Start::Prior, Start::Wide { records: N }] {
         let (posterior, model) = learnt(start, None);
         assert!(error(&posterior) < 0.25, "{start:?} {}", error(&posterior));
         assert_ne!(model.prior_precision(), 5.0 / 6.0);
     }
-    let (clipped, _) = learnt(Start::Usual, Some(Geometry::Ball { radius: 1e-6 }));
+    let (clipped, _) = learnt(Start::Prior, Some(Geometry::Ball { radius: 1e-6 }));
     assert!(error(&clipped) > 0.4, "what is clipped to nothing learns nothing: {}", error(&clipped));
 }
 
@@ -89,7 +89,7 @@ fn private(model: &Network, seed: u64, multiplier: f64, epsilon: f64, damping: f
     let mut wall = Wall::new(records, source, plan, &privacy, Box::new(Unlimited)).unwrap();
     let coordinates = Coordinates::Centred;
     let phases = [Phase { sums, steps, coordinates, damping: Damping::Share(damping), clip: None }];
-    sep(model, &mut wall, N, &model.start(2, Start::Usual), &phases, Average::Last).unwrap()
+    sep(model, &mut wall, N, &model.start(2, Start::Prior), &phases, Average::Last).unwrap()
 }
 
 /// The noise of a multiplier of a million leaves nothing of the records: predictions are far from targets, and say so.
@@ -129,7 +129,7 @@ fn predictions_know_the_noise_in_them() {
         let clip = Some(Geometry::Ball { radius: 1.0 });
         let coordinates = Coordinates::Centred;
         let phases = [Phase { sums, steps: 1, coordinates, damping: Damping::Share(1.0), clip }];
-        let fit = sep(&model, &mut wall, N, &model.start(2, Start::Usual), &phases, Average::Last).unwrap();
+        let fit = sep(&model, &mut wall, N, &model.start(2, Start::Prior), &phases, Average::Last).unwrap();
         let posterior = NetworkPosterior::new(&model, &fit);
         (posterior.predict(&[1.5]), posterior.predict_naively(&[1.5]))
     };
@@ -161,7 +161,7 @@ fn classes_that_no_line_tells_apart_are_learnt() {
     let (train, test) = (quadrants(2 * N, 0), quadrants(500, 10_000));
     for method in ["ep", "adf", "sep"] {
         let mut model = Network::new(&[2, 20], OutputNoise::Probit).unwrap();
-        let start = model.start(3, Start::Usual);
+        let start = model.start(3, Start::Prior);
         let order = (0..2 * N).map(|k| k * 7 % (2 * N));
         let fit = match method {
             "ep" => {
@@ -226,7 +226,7 @@ fn little_noise_leaves_clipped_sep() {
         let clip = (!private).then_some(Geometry::Ball { radius });
         let phase =
             Phase { sums, steps, coordinates: Coordinates::Centred, damping: Damping::Share(0.1), clip };
-        let mut state = Sep::new(&model, N, &model.start(1, Start::Usual));
+        let mut state = Sep::new(&model, N, &model.start(1, Start::Prior));
         state.run(&model, &mut wall, &phase, Average::Last).unwrap();
         let noise = state.fit(&model).noise.variances();
         (state.likelihood().to_vec(), noise)

@@ -63,16 +63,16 @@ impl Case {
         self.epsilon.map(|epsilon| Privacy::new(epsilon, 1e-5, self.adjacency).unwrap())
     }
 
-    fn facts(&self) -> TableShape {
-        let mut facts = TableShape::new(self.columns.clone(), self.target, self.records);
-        facts.settings =
+    fn shape(&self) -> TableShape {
+        let mut shape = TableShape::new(self.columns.clone(), self.target, self.records);
+        shape.settings =
             self.settings.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-        facts
+        shape
     }
 
     /// The plan, made smaller.
     fn plan(&self) -> Value {
-        let plan = model(self.model).unwrap().plan(&self.facts(), self.privacy().as_ref());
+        let plan = model(self.model).unwrap().plan(&self.shape(), self.privacy().as_ref());
         let plan = plan.unwrap_or_else(|error| panic!("{}: {error}", self.model)).to_json();
         // As it would be in a file.
         let mut plan: Value = serde_json::from_str(&plan.to_string()).unwrap();
@@ -185,14 +185,14 @@ impl Ledger for Counting {
 /// Whether a plan was fitted; else it was refused, and nothing charged. What is wrong with either is the error.
 fn tried(case: &Case, limits: Limits, plan: &Value) -> Result<bool, String> {
     let of = model(case.model).unwrap();
-    let facts = TableShape { limits, ..case.facts() };
-    let planned = match of.read_plan(&facts, plan) {
+    let shape = TableShape { limits, ..case.shape() };
+    let planned = match of.read_plan(&shape, plan) {
         Ok(planned) => planned,
         Err(error) if error.to_string().is_empty() => return Err("refused without a reason".into()),
         Err(_) => return Ok(false),
     };
     let (calls, privacy, rows) = (Arc::new(Calls::default()), case.privacy(), case.rows());
-    let records = Records::new(rows.clone(), facts.width()).unwrap();
+    let records = Records::new(rows.clone(), shape.width()).unwrap();
     let ledger = Box::new(Counting(Arc::clone(&calls)));
     let fitted = planned.run(records, NoiseSource::from_os().unwrap(), privacy.as_ref(), ledger);
     let (started, settled) = (calls.started.load(Ordering::SeqCst), calls.settled.load(Ordering::SeqCst));
@@ -206,7 +206,7 @@ fn tried(case: &Case, limits: Limits, plan: &Value) -> Result<bool, String> {
     }
     let saved = fitted.save().map_err(|error| format!("not saved: {error}"))?;
     let loaded = of.load(&saved).map_err(|error| format!("not loaded: {error}"))?;
-    loaded.predict(&rows[..facts.inputs()], &[0.05, 0.95]);
+    loaded.predict(&rows[..shape.inputs()], &[0.05, 0.95]);
     loaded.points();
     Ok(true)
 }
@@ -319,7 +319,7 @@ fn every_edit(share: usize, of: usize) {
     let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for case in cases().into_iter().enumerate().filter(|(k, _)| k % of == share).map(|(_, case)| case) {
         let plan = case.plan();
-        let base = model(case.model).unwrap().read_plan(&case.facts(), &plan).unwrap().cost_estimate();
+        let base = model(case.model).unwrap().read_plan(&case.shape(), &plan).unwrap().cost_estimate();
         // Twice the work of the plan itself: what takes longer is refused by its estimate.
         let limits = Limits { seconds: 2.0 * base.seconds(), memory: 4.0 * base.memory, file_bytes: 64e6 };
         assert_eq!(tried(&case, limits, &plan), Ok(true), "{}: the plan itself is fine", case.model);
@@ -364,7 +364,7 @@ fn huge_bins_and_priors_are_refused_before_the_charge() {
     let refused = |case: &Case, place: &str, value: Value, word: &str| {
         let mut plan = case.plan();
         *plan.pointer_mut(place).unwrap() = value;
-        let error = model(case.model).unwrap().read_plan(&case.facts(), &plan).err().expect("it is refused");
+        let error = model(case.model).unwrap().read_plan(&case.shape(), &plan).err().expect("it is refused");
         assert!(error.to_string().contains(word), "{error}");
     };
     let bayes = case("naive-bayes", &[1, 3], Target::TwoClasses, &[]);
@@ -395,9 +395,9 @@ fn settings_are_refused_out_of_their_ranges() {
         let case = cases.iter().find(|case| case.model == of.name()).unwrap();
         for setting in of.settings() {
             let plan = |value: SettingValue| {
-                let mut facts = case.facts();
-                facts.settings.insert(setting.name.into(), value);
-                of.plan(&facts, case.privacy().as_ref()).map(|_| ()).map_err(|error| error.to_string())
+                let mut shape = case.shape();
+                shape.settings.insert(setting.name.into(), value);
+                of.plan(&shape, case.privacy().as_ref()).map(|_| ()).map_err(|error| error.to_string())
             };
             let (ends, outside): (Vec<SettingValue>, Vec<SettingValue>) = match setting.kind {
                 SettingKind::Integer { min, max } => (
@@ -439,14 +439,14 @@ fn settings_are_refused_out_of_their_ranges() {
 #[test]
 fn what_would_take_too_long_is_refused_with_its_estimate() {
     let plan = |name: &str, columns: Vec<usize>, target: Target, limits: Limits| {
-        let mut facts = TableShape::new(columns, target, 100_000);
-        facts.limits = limits;
+        let mut shape = TableShape::new(columns, target, 100_000);
+        shape.limits = limits;
         if name == "mixture" {
-            facts.settings =
+            shape.settings =
                 [("components".to_owned(), 50u64.into()), ("noise-sd".to_owned(), 0.1.into())].into();
         }
         let privacy = Privacy::new(1.0, 1e-6, Adjacency::ReplaceOne).unwrap();
-        model(name).unwrap().plan(&facts, Some(&privacy)).map(|planned| planned.cost_estimate())
+        model(name).unwrap().plan(&shape, Some(&privacy)).map(|planned| planned.cost_estimate())
     };
     for (name, columns, target) in [
         ("linear", vec![1; 2000], Target::Number),
@@ -497,10 +497,10 @@ fn memory_and_files_are_as_estimated() {
         case("poisson", &[1; 10], Nothing, &[("bound", 3.0)]),
     ] {
         let of = model(case.model).unwrap();
-        let planned = of.read_plan(&case.facts(), &case.plan()).unwrap();
+        let planned = of.read_plan(&case.shape(), &case.plan()).unwrap();
         let estimate = planned.cost_estimate();
         let ledger = Box::new(Counting(Arc::default()));
-        let records = Records::new(case.rows(), case.facts().width()).unwrap();
+        let records = Records::new(case.rows(), case.shape().width()).unwrap();
         let source = NoiseSource::from_os().unwrap();
         let (fitted, _) = planned.run(records, source, case.privacy().as_ref(), ledger).unwrap();
         let saved = fitted.save().unwrap();

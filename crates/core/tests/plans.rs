@@ -46,25 +46,25 @@ fn planned(model: &dyn Model, privacy: &Privacy) -> Option<(TableShape, Value)> 
     let kinds =
         columns.iter().flat_map(|columns| model.targets().iter().map(move |target| (columns, *target)));
     kinds.into_iter().find_map(|(columns, target)| {
-        let mut facts = TableShape::new(columns.to_vec(), target, RECORDS);
+        let mut shape = TableShape::new(columns.to_vec(), target, RECORDS);
         for setting in model.settings().iter().filter(|setting| setting.default().is_none()) {
             let value = match setting.kind {
                 SettingKind::Integer { .. } => 2u64.into(),
                 _ => 0.2.into(),
             };
-            facts.settings.insert(setting.name.into(), value);
+            shape.settings.insert(setting.name.into(), value);
         }
-        let plan = model.plan(&facts, Some(privacy)).ok()?.to_json();
-        Some((facts, plan))
+        let plan = model.plan(&shape, Some(privacy)).ok()?.to_json();
+        Some((shape, plan))
     })
 }
 
 /// Everything that is done with a plan before records are asked: how many of the plans got that far.
-fn use_plan(model: &dyn Model, facts: &TableShape, privacy: &Privacy, plan: &Value) -> usize {
-    let Ok(planned) = model.read_plan(facts, plan) else { return 0 };
+fn use_plan(model: &dyn Model, shape: &TableShape, privacy: &Privacy, plan: &Value) -> usize {
+    let Ok(planned) = model.read_plan(shape, plan) else { return 0 };
     let _ = planned.price(privacy.delta());
     let asked = Arc::default();
-    let records = Records::streamed(RECORDS, facts.width(), Box::new(|_, _| ())).unwrap();
+    let records = Records::streamed(RECORDS, shape.width(), Box::new(|_, _| ())).unwrap();
     let ledger = Box::new(Refusing(Arc::clone(&asked)));
     let fitted = planned.run(records, NoiseSource::from_os().unwrap(), Some(privacy), ledger);
     assert!(fitted.is_err_and(|error| !error.to_string().is_empty()), "it was refused");
@@ -132,16 +132,16 @@ fn damaged_plans_are_refused_or_used_without_a_panic() {
     let mut dice = Dice(1);
     let mut refused = Vec::new();
     for &model in models() {
-        let Some((facts, plan)) = planned(model, &privacy) else {
+        let Some((shape, plan)) = planned(model, &privacy) else {
             refused.push(model.name());
             continue;
         };
         let plan: Value = serde_json::from_str(&plan.to_string()).unwrap();
-        assert_eq!(use_plan(model, &facts, &privacy, &plan), 1, "{}: the plan itself is fine", model.name());
+        assert_eq!(use_plan(model, &shape, &privacy, &plan), 1, "{}: the plan itself is fine", model.name());
         let mut used = 0;
         for _ in 0..EACH {
-            used += use_plan(model, &facts, &privacy, &edited(&plan, &mut dice));
-            used += damaged(&plan, &mut dice).map_or(0, |plan| use_plan(model, &facts, &privacy, &plan));
+            used += use_plan(model, &shape, &privacy, &edited(&plan, &mut dice));
+            used += damaged(&plan, &mut dice).map_or(0, |plan| use_plan(model, &shape, &privacy, &plan));
         }
         assert!(used < 2 * EACH, "{}: the damage is too gentle", model.name());
     }
@@ -158,8 +158,8 @@ fn every_plan_of_the_corpus_is_handled() {
         let plan: Value = serde_json::from_slice(&std::fs::read(file.unwrap().path()).unwrap()).unwrap();
         files += 1;
         for &model in models() {
-            let Some((facts, _)) = planned(model, &privacy) else { continue };
-            use_plan(model, &facts, &privacy, &plan["plan"]);
+            let Some((shape, _)) = planned(model, &privacy) else { continue };
+            use_plan(model, &shape, &privacy, &plan["plan"]);
         }
     }
     assert!(files > 0);

@@ -1,4 +1,4 @@
-//! The wall as an engine meets it.
+//! The public interface of the wall.
 
 use reticent_core::budget::{
     Adjacency, Guarantee, Ledger, LedgerError, NotPrivate, Privacy, Request, Spent, Ticket, Unlimited,
@@ -12,7 +12,7 @@ use reticent_core::wall::{
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
-/// The record itself, or what a mischievous query makes of it.
+/// Contributes the record itself, or the output of a misbehaving closure.
 struct Column<F>(usize, F);
 
 impl<F: Fn(&[f64], &mut [f64]) + Sync> Query for Column<F> {
@@ -104,7 +104,7 @@ fn without_privacy_the_sum_is_plain() {
     assert!(receipt.guarantee.cost().is_none());
 }
 
-/// A seed is for tests: nothing about epsilon can be had from such a run.
+/// A seed is for tests: such a run states no epsilon.
 #[test]
 fn a_fixed_seed_has_no_guarantee() {
     let (mut wall, id) = wall(1, Sampler::Full, 3.0, 1);
@@ -134,9 +134,9 @@ fn a_real_run_has_a_receipt_that_can_be_read_by_machines() {
     assert!(receipt.to_string().contains("the number of records is public"));
 }
 
-/// Whatever a query does, what comes out has noise: two seeds differ.
+/// Whatever a query does, its release has noise: two seeds differ.
 #[test]
-fn bad_contributions_are_noised_all_the_same() {
+fn bad_contributions_get_noise_too() {
     type Bad = fn(&[f64], &mut [f64]);
     let queries: [Bad; 5] = [
         |_, out| out.fill(f64::NAN),
@@ -194,10 +194,10 @@ fn nothing_is_released_beyond_the_plan() {
     assert!(matches!(wall.sum(id, &wide), Err(WallError::Width { planned: 2, given: 3 })));
 }
 
-/// Writes down what it is asked, and refuses as told.
-struct Scribe(Arc<Mutex<Vec<&'static str>>>, bool);
+/// Records the calls, and fails at the start if its flag is set.
+struct RecordingLedger(Arc<Mutex<Vec<&'static str>>>, bool);
 
-impl Ledger for Scribe {
+impl Ledger for RecordingLedger {
     fn name(&self) -> String {
         "scribe".into()
     }
@@ -221,7 +221,7 @@ fn the_ledger_comes_before_the_release() {
     for fails in [false, true] {
         let log = Arc::new(Mutex::new(Vec::new()));
         let (plan, id) = plan(Sampler::Full, 3.0, 2, Adjacency::ReplaceOne);
-        let ledger = Box::new(Scribe(log.clone(), fails));
+        let ledger = Box::new(RecordingLedger(log.clone(), fails));
         let privacy = privacy(Adjacency::ReplaceOne);
         let mut wall = Wall::new(records(), NoiseSource::from_os().unwrap(), plan, &privacy, ledger).unwrap();
         assert_eq!(*log.lock().unwrap(), ["reserve"]);
@@ -233,7 +233,7 @@ fn the_ledger_comes_before_the_release() {
             );
         });
         let released = wall.sum(id, &query);
-        assert_eq!(released.is_err(), fails, "no release without a ledger that says so");
+        assert_eq!(released.is_err(), fails, "no release unless the ledger accepts the start");
         wall.finish(0).unwrap();
         let expected: &[&str] =
             if fails { &["reserve", "start", "settle nothing"] } else { &["reserve", "start", "settle"] };
@@ -251,7 +251,7 @@ fn budgets_adjacencies_and_deltas_are_checked() {
     let strict = Privacy::new(0.1, 1e-5, replace).unwrap();
     assert!(matches!(make(1.0, strict, replace), Some(WallError::OverBudget { .. })));
     assert!(matches!(make(1.0, privacy(replace), Adjacency::AddRemove), Some(WallError::Privacy(_))));
-    // Delta of 1/N or more could be one record in the open.
+    // With a delta of 1/N or more, publishing one record at random would be allowed.
     let large = Privacy::new(50.0, 1.0 / RECORDS as f64, replace).unwrap();
     assert!(matches!(make(1.0, large, replace), Some(WallError::Privacy(_))));
     assert!(make(1.0, large.allow_large_delta(), replace).is_none());
@@ -283,10 +283,10 @@ fn wrong_records_are_refused_without_a_value() {
     assert!(error.contains("500") && !error.contains('4'), "{error}");
 }
 
-/// Under replace-one, Poisson samples are accounted with twice the reach, so a non-negative ball gets more noise there
-/// than its diameter asks for.
+/// Under replace-one, Poisson samples are accounted with twice the norm bound, so a non-negative ball gets more noise
+/// than its diameter requires.
 #[test]
-fn poisson_replacement_uses_twice_the_reach() {
+fn poisson_replacement_uses_twice_the_norm_bound() {
     let sd = |sampler| {
         let mut plan = Plan::new(RECORDS, Adjacency::ReplaceOne);
         let geometry = Geometry::NonNegativeBall { radius: 1.0 };
@@ -302,7 +302,7 @@ fn poisson_replacement_uses_twice_the_reach() {
     assert!((sd(Sampler::Poisson { rate: Rate::at_most(0.5).unwrap() }) / 2.0 - 1.0).abs() < 1e-5);
 }
 
-/// The draw follows the tempered scores: here two candidates with a known log ratio, 4 standard deviations.
+/// The draw follows the tempered scores: two candidates with a known log ratio, 4 standard deviations.
 #[test]
 fn draws_are_tempered() {
     let hits = (0..2000)
@@ -338,8 +338,8 @@ fn symmetric_coordinates_keep_the_norm() {
     assert!(back.iter().zip(matrix).all(|(a, b)| (a - b).abs() < 1e-12));
 }
 
-/// Sums of scores decide a draw, so they must never wrap, however many records there really are: a guess of their number
-/// under add/remove does not count.
+/// Sums of scores decide a draw, so they must never overflow, however many records there are: under add/remove the
+/// stated number is only a guess.
 #[test]
 fn scores_far_from_zero_are_refused() {
     for adjacency in [Adjacency::AddRemove, Adjacency::ReplaceOne] {
@@ -357,9 +357,9 @@ fn scores_far_from_zero_are_refused() {
     }
 }
 
-/// No epsilon anywhere, in words or for machines, and no multiplier of a noise that was not there.
+/// No epsilon, in text or JSON, and no noise multiplier for a run without noise.
 #[test]
-fn a_run_without_a_guarantee_says_nothing_like_one() {
+fn a_run_without_a_guarantee_states_none() {
     for open in [false, true] {
         let mut plan = Plan::new(RECORDS, Adjacency::ReplaceOne);
         let draws = Draws { what: "d".into(), candidates: 2, lower: 0.0, upper: 1.0, epsilon: 0.5, draws: 1 };
@@ -388,9 +388,9 @@ fn a_run_without_a_guarantee_says_nothing_like_one() {
     }
 }
 
-/// The name of a draw of another plan is refused before anything is charged.
+/// The id of a draw of another plan is refused before anything is charged.
 #[test]
-fn a_name_of_another_kind_costs_nothing() {
+fn an_id_of_another_kind_costs_nothing() {
     let mut other = Plan::new(RECORDS, Adjacency::ReplaceOne);
     let draws = Draws { what: "d".into(), candidates: 2, lower: 0.0, upper: 1.0, epsilon: 0.5, draws: 1 };
     let foreign = other.draws(draws).unwrap();
@@ -400,12 +400,12 @@ fn a_name_of_another_kind_costs_nothing() {
     assert_eq!(wall.finish(0).unwrap().groups[0].made, 1);
 }
 
-/// A query whose width changes after it was checked gets the planned one.
+/// A query whose width changes after the check gets the planned width.
 #[test]
-fn the_planned_width_is_the_one_that_counts() {
+fn a_query_cannot_change_its_planned_width() {
     use std::sync::atomic::{AtomicUsize, Ordering};
-    struct Growing(AtomicUsize);
-    impl Query for Growing {
+    struct ChangingWidth(AtomicUsize);
+    impl Query for ChangingWidth {
         fn width(&self) -> usize {
             if self.0.fetch_add(1, Ordering::Relaxed) == 0 { 2 } else { 3 }
         }
@@ -414,12 +414,12 @@ fn the_planned_width_is_the_one_that_counts() {
         }
     }
     let (mut wall, id) = wall(1, Sampler::Full, 4.0, 1);
-    assert_eq!(wall.sum(id, &Growing(AtomicUsize::new(0))).unwrap().values.len(), 2);
+    assert_eq!(wall.sum(id, &ChangingWidth(AtomicUsize::new(0))).unwrap().values.len(), 2);
 }
 
-/// What a query says when it panics would be about its record: run in a process of its own, whose output is read.
+/// The message of a panicking query may contain its record: the test runs in its own process, whose output is read.
 #[test]
-fn panicking_queries_are_not_heard() {
+fn messages_of_panicking_queries_are_not_printed() {
     if std::env::var_os("RETICENT_PANICS").is_some() {
         let secret = Column(2, |record: &[f64], _: &mut [f64]| panic!("the record is {record:?}"));
         release(1, &secret, 1.0);
@@ -427,15 +427,15 @@ fn panicking_queries_are_not_heard() {
     }
     let test = std::env::current_exe().unwrap();
     let output = std::process::Command::new(test)
-        .args(["--exact", "panicking_queries_are_not_heard", "--nocapture"])
+        .args(["--exact", "messages_of_panicking_queries_are_not_printed", "--nocapture"])
         .env("RETICENT_PANICS", "1")
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && !said.contains("the record is"), "{said}");
+    let output_text = String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && !output_text.contains("the record is"), "{output_text}");
 }
 
-/// The same rows, some at a time.
+/// The same rows in blocks.
 fn streamed(rows_at_a_time: usize) -> Records {
     let values: Vec<f64> = (0..2 * RECORDS).map(|k| 0.5 * (k as f64 * 0.7).sin()).collect();
     let pass = move |wanted: Option<&[usize]>, each: &mut dyn FnMut(&[f64]) -> ControlFlow<()>| {
@@ -452,7 +452,7 @@ fn streamed(rows_at_a_time: usize) -> Records {
     Records::streamed(RECORDS, 2, Box::new(pass)).unwrap()
 }
 
-/// Whatever is released: of all records, of samples, and draws.
+/// For sums over all records, sums over samples, and draws.
 #[test]
 fn sums_do_not_depend_on_blocks() {
     let samplers = [
@@ -480,7 +480,7 @@ fn sums_do_not_depend_on_blocks() {
     }
 }
 
-/// The plain sum adds records one after the other, in blocks as well.
+/// The plain sum adds records in order, whatever the blocks.
 #[test]
 fn plain_sums_do_not_depend_on_blocks() {
     let sum = |records: Records| {
@@ -492,13 +492,13 @@ fn plain_sums_do_not_depend_on_blocks() {
     assert_eq!(sum(streamed(13)), sum(records()));
 }
 
-/// A source that gives fewer or more rows than it said does not change how many there are: those it lacks are absent.
+/// A stream with fewer or more rows than stated does not change their number: missing rows are absent records.
 #[test]
-fn a_stream_has_as_many_rows_as_it_says() {
+fn a_stream_has_exactly_the_stated_rows() {
     let count = Column(1, |record: &[f64], out: &mut [f64]| out[0] = 1.0 + record[0]);
     for (given, blocks, expected) in [(400, 9, 800.0), (600, 7, 1000.0), (500, 500, 1000.0), (0, 1, 0.0)] {
         let pass = move |_: Option<&[usize]>, each: &mut dyn FnMut(&[f64]) -> ControlFlow<()>| {
-            // The last block of each row's width is cut short: what is not a whole row is none.
+            // The last block is cut short: an incomplete row is ignored.
             let _ = (0..given).step_by(blocks).try_for_each(|k| each(&vec![1.0; blocks.min(given - k)]));
         };
         let records = Records::streamed(RECORDS, 1, Box::new(pass)).unwrap();
@@ -516,10 +516,10 @@ fn a_stream_has_as_many_rows_as_it_says() {
     assert!(matches!(Records::streamed(1, 0, Box::new(|_, _| ())), Err(WallError::Shape { width: 0 })));
 }
 
-/// Keeps what it is asked for.
-struct Asked(Arc<Mutex<Option<Request>>>);
+/// Keeps the request.
+struct RequestLedger(Arc<Mutex<Option<Request>>>);
 
-impl Ledger for Asked {
+impl Ledger for RequestLedger {
     fn name(&self) -> String {
         "asked".into()
     }
@@ -535,10 +535,10 @@ impl Ledger for Asked {
     }
 }
 
-/// Two stages about the same records are priced, reserved and receipted as one plan: Gaussian releases of multipliers 3 and 4 cost what one
-/// of 2.4 does, by Pythagoras.
+/// Two stages about the same records are priced, reserved and receipted as one plan: Gaussian releases with noise
+/// multipliers 3 and 4 cost as much as one with 2.4, since squared reciprocals add.
 #[test]
-fn stages_are_paid_for_together() {
+fn stages_are_priced_as_one_plan() {
     let adjacency = Adjacency::ReplaceOne;
     let both = || {
         let (first, id) = plan(Sampler::Full, 3.0, 1, adjacency);
@@ -550,7 +550,7 @@ fn stages_are_paid_for_together() {
     let (together, _) = plan(Sampler::Full, 2.4, 1, adjacency);
     let cost = together.price(1e-5).unwrap().epsilon.upper;
     let request = Arc::default();
-    let ledger = || Box::new(Asked(Arc::clone(&request)));
+    let ledger = || Box::new(RequestLedger(Arc::clone(&request)));
     let less = Privacy::new(0.99 * cost, 1e-5, adjacency).unwrap();
     let refused = Wall::new(records(), source(), both().0, &less, ledger());
     assert!(matches!(refused, Err(WallError::OverBudget { .. })));
@@ -572,23 +572,23 @@ fn stages_are_paid_for_together() {
     assert!((priced / cost - 1.0).abs() < 1e-3, "{priced} {cost}");
     assert_eq!(request.lock().unwrap().as_ref().unwrap().releases.len(), 2);
 
-    // Another number of records is no encoding of the same ones.
+    // Another number of records cannot be an encoding of the same records.
     let (plan, _) = both();
     let mut wall = Wall::new(records(), source(), plan, &enough, ledger()).unwrap();
     let fewer = Records::new(vec![0.0; 2 * (RECORDS - 1)], 2).unwrap();
     assert!(matches!(wall.next_stage(fewer), Err(WallError::RecordCount { .. })));
 }
 
-/// Stops as soon as it is asked to.
-struct Stopping(Arc<std::sync::atomic::AtomicBool>);
+/// Stops once its flag is set.
+struct StoppingObserver(Arc<std::sync::atomic::AtomicBool>);
 
-impl Observer for Stopping {
+impl Observer for StoppingObserver {
     fn should_stop(&mut self) -> bool {
         self.0.load(std::sync::atomic::Ordering::Relaxed)
     }
 }
 
-/// A pass over streamed records ends between two blocks, and nothing is released of it.
+/// A pass over streamed records can end between two blocks, without a release.
 #[test]
 fn a_pass_can_be_stopped_midway() {
     let stop = Arc::new(std::sync::atomic::AtomicBool::new(false));
@@ -608,16 +608,16 @@ fn a_pass_can_be_stopped_midway() {
     let source = NoiseSource::from_os().unwrap();
     let wall =
         Wall::new(streamed, source, plan, &privacy(Adjacency::ReplaceOne), Box::new(Unlimited)).unwrap();
-    let mut wall = wall.observed_by(Box::new(Stopping(stop)));
+    let mut wall = wall.observed_by(Box::new(StoppingObserver(stop)));
     assert!(matches!(wall.sum(id, &copy()), Err(WallError::Stopped)));
     assert_eq!(*blocks.lock().unwrap(), 1);
     assert!(matches!(wall.sum(id, &copy()), Err(WallError::Stopped)), "before the next release too");
 }
 
-/// Replays the first releases, and remembers those that are made.
-struct Replaying(Vec<Vec<f64>>, Arc<Mutex<Vec<Vec<f64>>>>);
+/// Replays the first releases, and keeps the new ones.
+struct ReplayingObserver(Vec<Vec<f64>>, Arc<Mutex<Vec<Vec<f64>>>>);
 
-impl Observer for Replaying {
+impl Observer for ReplayingObserver {
     fn replay(&mut self, step: Step<'_>) -> Result<Option<Vec<f64>>, ObserverError> {
         Ok(self.0.get(step.step as usize - 1).cloned())
     }
@@ -627,7 +627,7 @@ impl Observer for Replaying {
     }
 }
 
-/// A resumed run reads no record for what was released before, and makes no more releases than were planned.
+/// A resumed run reads no record for earlier releases, and makes no more releases than planned.
 #[test]
 fn replayed_releases_read_no_record() {
     let asked = Arc::new(std::sync::atomic::AtomicUsize::new(0));
@@ -638,7 +638,7 @@ fn replayed_releases_read_no_record() {
     let before = vec![vec![1.0, 2.0], vec![3.0, 4.0]];
     let made = Arc::default();
     let (plan, id) = plan(Sampler::Full, 3.0, 3, Adjacency::ReplaceOne);
-    let observer = Box::new(Replaying(before.clone(), Arc::clone(&made)));
+    let observer = Box::new(ReplayingObserver(before.clone(), Arc::clone(&made)));
     let source = NoiseSource::insecure_from_seed(1);
     let (privacy, ledger) = (privacy(Adjacency::ReplaceOne), Box::new(Unlimited));
     let mut wall = Wall::new(records(), source, plan, &privacy, ledger).unwrap().observed_by(observer);
@@ -653,7 +653,7 @@ fn replayed_releases_read_no_record() {
     assert_eq!(wall.finish(0).unwrap().groups[0].made, 3);
 }
 
-/// The same for draws, of which the index is kept.
+/// The same for draws, whose index is kept.
 #[test]
 fn replayed_draws_read_no_record() {
     let asked = Arc::new(std::sync::atomic::AtomicUsize::new(0));
@@ -665,7 +665,7 @@ fn replayed_draws_read_no_record() {
     let draws = Draws { what: "pick".into(), candidates: 2, lower: 0.0, upper: 1.0, epsilon: 0.2, draws: 2 };
     let id = plan.draws(draws).unwrap();
     let made = Arc::default();
-    let observer = Box::new(Replaying(vec![vec![1.0]], Arc::clone(&made)));
+    let observer = Box::new(ReplayingObserver(vec![vec![1.0]], Arc::clone(&made)));
     let source = NoiseSource::insecure_from_seed(1);
     let (privacy, ledger) = (privacy(Adjacency::ReplaceOne), Box::new(Unlimited));
     let mut wall = Wall::new(records(), source, plan, &privacy, ledger).unwrap().observed_by(observer);
@@ -677,9 +677,9 @@ fn replayed_draws_read_no_record() {
     assert!(matches!(wall.draw(id, &query, &[]), Err(WallError::Exhausted { .. })));
 }
 
-/// A release that cannot be written down is not handed out.
+/// A release that cannot be recorded is not returned.
 #[test]
-fn a_release_that_cannot_be_kept_is_not_made_known() {
+fn a_release_that_cannot_be_recorded_is_not_returned() {
     struct Full;
     impl Observer for Full {
         fn on_release(&mut self, _: Step<'_>, _: &[f64]) -> Result<(), ObserverError> {
@@ -695,7 +695,7 @@ fn a_release_that_cannot_be_kept_is_not_made_known() {
     assert!(matches!(wall.sum(id, &copy()), Err(WallError::Exhausted { .. })));
 }
 
-/// Where 0 may be outside the domain, or coordinates differ, leaving some out has no meaning.
+/// Sparse contributions need a domain that contains 0 and has the same unit for all coordinates.
 #[test]
 fn only_balls_hold_sparse_contributions() {
     struct Sparse;

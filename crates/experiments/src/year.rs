@@ -81,7 +81,7 @@ pub fn measure(records: usize, steps: u64, progress: impl Fn(usize)) -> Result<M
     let rows = Records::new(values(records), INPUTS + 1)?;
     let mut wall = Wall::new(rows, NoiseSource::from_os()?, plan, &privacy, Box::new(Unlimited))?;
     let seconds_to_plan = clock.elapsed().as_secs_f64();
-    let mut state = Sep::new(&model, records, &model.start(1, Start::Usual));
+    let mut state = Sep::new(&model, records, &model.start(1, Start::Prior));
     let clock = Instant::now();
     let mut taken = 0;
     for hundredth in 1..=100 {

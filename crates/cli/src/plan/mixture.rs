@@ -78,7 +78,7 @@ pub(super) fn run(args: &Args) -> Result<String, Failure> {
     let mut facts = TableShape::new(vec![dimension], Target::Nothing, args.records);
     facts.settings.insert("components".to_owned(), (components as u64).into());
     let limits = if args.options.allow_large { Limits::none() } else { Limits::default() };
-    let least = |model: &dyn reticent_core::model::Model| model.least_estimate(&facts);
+    let least = |model: &dyn reticent_core::model::Model| model.min_estimate(&facts);
     if let Some(least) = model("mixture").map(least).map_err(reticent::Error::from)? {
         least.check(&limits).map_err(reticent::Error::from)?;
     }

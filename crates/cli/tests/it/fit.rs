@@ -373,7 +373,7 @@ fn bounds_are_bought_with_the_fit() {
     let (schema, ledger) = (case.path("schema.toml"), case.path("budget.ledger"));
     let plan = format!("plan linear --schema {schema} --records 4000 {PRIVACY}");
     let text = stdout(&plan);
-    assert!(text.contains("to buy bounds") && text.contains("10 %"), "{text}");
+    assert!(text.contains("for private bounds") && text.contains("10 %"), "{text}");
     refused(&format!("{plan} --bounds-share 1.5"), "share");
 
     stdout(&format!("ledger init {ledger} --data-set people --epsilon 1 --delta 1e-5"));
@@ -383,7 +383,7 @@ fn bounds_are_bought_with_the_fit() {
     assert!((0.99..=1.0).contains(&epsilon), "{epsilon}");
     let groups = receipt["groups"].as_array().unwrap();
     let bought =
-        groups.iter().find(|group| group["what"].as_str().unwrap().contains("to buy bounds")).unwrap();
+        groups.iter().find(|group| group["what"].as_str().unwrap().contains("for private bounds")).unwrap();
     assert_eq!((&bought["made"], &bought["width"]), (&9.into(), &4.into()));
     let charges = json(&format!("ledger history {ledger} --data-set people"));
     assert_eq!((charges.as_array().map(Vec::len), &charges[0]["state"]), (Some(1), &"settled".into()));

@@ -70,7 +70,7 @@ fn a_stopped_run_stays_charged() {
         let groups = receipt["groups"].as_array().unwrap();
         groups.iter().find(|group| group["what"] == what).unwrap()["made"].as_u64()
     };
-    assert_eq!(made("clipped pulls of features"), Some(steps as u64));
+    assert_eq!(made("clipped residual-feature products"), Some(steps as u64));
     let charges = json(&history);
     assert_eq!(charges.as_array().map(Vec::len), Some(1), "{charges}");
     assert_eq!(charges[0]["state"], "settled");

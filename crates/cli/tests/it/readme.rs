@@ -26,7 +26,9 @@ fn shown(readme: &str) -> Vec<Shown<'_>> {
 
 /// What every run prints alike: words with a digit depend on the noise, and spaces on the lengths of these words.
 fn without_numbers(text: &str) -> Vec<String> {
-    let word = |word: &str| if word.contains(|c: char| c.is_ascii_digit()) { "#".to_owned() } else { word.to_owned() };
+    let word = |word: &str| {
+        if word.contains(|c: char| c.is_ascii_digit()) { "#".to_owned() } else { word.to_owned() }
+    };
     let line = |line: &str| line.split_whitespace().map(word).collect::<Vec<String>>().join(" ");
     text.trim().lines().map(line).collect()
 }
@@ -53,7 +55,11 @@ fn the_readme_shows_what_its_commands_print() {
         if is_written {
             written = written.replace(output, &format!("{}\n", printed.trim_end()));
         } else {
-            assert_eq!(without_numbers(output), without_numbers(&printed), "RETICENT_README=write replaces it");
+            assert_eq!(
+                without_numbers(output),
+                without_numbers(&printed),
+                "RETICENT_README=write replaces it"
+            );
         }
     }
     assert!(compared >= 2, "{compared}");

@@ -1,4 +1,4 @@
-/// Steps of a size that does not depend on that of the gradient.
+/// The Adam optimiser: step sizes do not depend on the scale of the gradient.
 ///
 /// # Citation
 /// Kingma, Ba, "Adam: a method for stochastic optimization", ICLR 2015.
@@ -13,13 +13,13 @@ pub struct Adam {
 const DECAY: (f64, f64) = (0.9, 0.999);
 
 impl Adam {
-    /// Before the first step, for so many weights.
+    /// The initial state for this many weights.
     #[must_use]
     pub fn new(width: usize) -> Self {
         Self { first: vec![0.0; width], second: vec![0.0; width], steps: 0 }
     }
 
-    /// Goes down a gradient of as many weights.
+    /// Takes a step along the negative gradient.
     pub fn step(&mut self, weights: &mut [f64], gradient: &[f64], rate: f64) {
         self.steps += 1;
         let bias = (1.0 - DECAY.0.powi(self.steps), 1.0 - DECAY.1.powi(self.steps));

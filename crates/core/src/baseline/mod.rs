@@ -1,10 +1,10 @@
-//! What private networks are compared with: other ways to fit the same network of rectified linear units to the same records.
+//! Baselines for private networks: other ways to fit the same network of rectified linear units to the same records.
 //!
 //! - [`Variational`]: mean-field variational inference, without privacy.
-//! - [`DpSgd`]: weights without uncertainty by stochastic gradient descent with clipped and noised gradients.
+//! - [`DpSgd`]: point estimates by stochastic gradient descent with clipped and noisy gradients.
 //!
-//! Both of these predict through [`NetworkPosterior`](crate::model::network::NetworkPosterior), as the model itself does. Records are
-//! rows of inputs and the target, already scaled.
+//! Both predict through [`NetworkPosterior`](crate::model::network::NetworkPosterior), as the model itself does.
+//! Records are rows of inputs and the target, already scaled.
 
 mod adam;
 pub(crate) mod perceptron;

@@ -10,10 +10,10 @@ use std::cell::RefCell;
 /// The weights between two layers, unit by unit, with the bias of each last.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Layer {
-    /// Without the bias.
+    /// Number of inputs, without the bias.
     pub(crate) inputs: usize,
     pub(crate) units: usize,
-    /// The first weight.
+    /// Index of the first weight.
     pub(crate) first: usize,
 }
 
@@ -38,8 +38,8 @@ pub(crate) struct Perceptron {
     pub(crate) layers: Vec<Layer>,
 }
 
-/// Activations of each layer, and derivatives of the loss by those of one and of the layer below. All are written before they
-/// are read.
+/// Activations of each layer, and derivatives of the loss by those of one and of the layer below. All are written
+/// before they are read.
 #[derive(Default)]
 struct Space {
     activations: Vec<f64>,
@@ -52,7 +52,7 @@ thread_local! {
 }
 
 impl Perceptron {
-    /// With this many inputs, and these numbers of units in hidden layers.
+    /// A network with this many inputs, and these numbers of units in hidden layers.
     pub(crate) fn new(inputs: usize, hidden: &[usize]) -> Result<Self, DefinitionError> {
         let sizes = [&[inputs], hidden].concat();
         if hidden.contains(&0) {
@@ -67,7 +67,7 @@ impl Perceptron {
         Ok(Self { sizes, layers })
     }
 
-    /// How many, biases included.
+    /// Number of weights, biases included.
     pub(crate) fn weights(&self) -> usize {
         self.layers.iter().map(|layer| (layer.inputs + 1) * layer.units).sum()
     }
@@ -76,7 +76,7 @@ impl Perceptron {
         self.sizes[0]
     }
 
-    /// Uniform weights and biases between $\pm d^{-1/2}$ for $d$ inputs of a layer: what PyTorch starts from.
+    /// Uniform weights and biases between $\pm d^{-1/2}$ for $d$ inputs of a layer: the initialisation of PyTorch.
     pub(crate) fn start(&self, rng: &mut ChaCha8Rng) -> Vec<f64> {
         let bounds = self.layers.iter().flat_map(|layer| {
             let bound = (layer.inputs.max(1) as f64).sqrt().recip();
@@ -90,8 +90,8 @@ impl Perceptron {
         Network::new(&self.sizes, OutputNoise::Known(noise_variance))
     }
 
-    /// Numbers that belong to weights in the order of the model, input by input. As it divides sums by $\sqrt{d+1}$, they are
-    /// multiplied by a power of that: 1 for weights, 2 for their variances.
+    /// Reorders values of weights to the order of the model, input by input. As it divides sums by $\sqrt{d+1}$, they
+    /// are multiplied by a power of that: 1 for weights, 2 for their variances.
     pub(crate) fn in_order_of_the_model(&self, values: &[f64], power: i32) -> Vec<f64> {
         let mut out = vec![0.0; values.len()];
         for layer in &self.layers {
@@ -105,7 +105,7 @@ impl Perceptron {
         out
     }
 
-    /// The output less the target.
+    /// The output minus the target.
     pub(crate) fn residual(&self, weights: &[f64], record: &[f64]) -> f64 {
         SPACE.with_borrow_mut(|space| self.forward(weights, &record[..self.inputs()], space))
             - record[self.inputs()]
@@ -156,7 +156,7 @@ impl Perceptron {
                     lower.iter_mut().zip(unit).for_each(|(lower, w)| *lower += by * w);
                 }
             }
-            // Through the units below: those that are off learn nothing.
+            // Through the units below: inactive units have no gradient.
             lower.iter_mut().zip(z).filter(|(_, z)| **z <= 0.0).for_each(|(lower, _)| *lower = 0.0);
             std::mem::swap(upper, lower);
         }

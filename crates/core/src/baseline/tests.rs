@@ -82,7 +82,7 @@ fn variational_gradients_are_derivatives() {
     }
 }
 
-/// The model that predicts is the network that was trained.
+/// The model that predicts is the trained network.
 #[test]
 fn the_model_has_the_same_outputs() {
     for hidden in SHAPES {
@@ -100,7 +100,8 @@ fn the_model_has_the_same_outputs() {
 }
 
 /// Without hidden layers the best independent Gaussian is known: the means of least squares, and the variance
-/// $s^2/\sum_n x_{ni}^2$ for each weight (a learnt prior is wide beside that). What Adam leaves is below a tenth.
+/// $s^2/\sum_n x_{ni}^2$ for each weight (a fitted prior is wide compared with it). The remaining error of Adam is
+/// below a tenth.
 #[test]
 fn variational_inference_of_a_line_is_the_known_one() {
     const N: usize = 1000;
@@ -189,8 +190,8 @@ fn private_gradients_learn_and_huge_noise_destroys() {
             };
             // One run in twenty is worse than 0.4, so none of three is better in about one test of 2,000.
             let runs = (0..3).map(|_| error(&private(&settings, adjacency, None)));
-            let least = runs.fold(f64::INFINITY, f64::min);
-            assert!(least < 0.4, "{adjacency} {optimiser:?} {least}");
+            let best_loss = runs.fold(f64::INFINITY, f64::min);
+            assert!(best_loss < 0.4, "{adjacency} {optimiser:?} {best_loss}");
             let destroyed = private(&settings, adjacency, Some(1e6));
             assert!(error(&destroyed) > 0.5, "{adjacency} {optimiser:?} {}", error(&destroyed));
         }

@@ -10,7 +10,7 @@ fn grid(low: f64, high: f64) -> Grid {
 }
 
 #[test]
-fn grids_are_ordered_and_end_where_they_should() {
+fn grids_are_ordered_and_span_the_range() {
     for (low, high) in [(0.0, 1e7), (-5.0, 1e9), (1900.0, 2100.0), (-3.0, 0.0), (-9.0, -2.0), (-1e300, 1e300)]
     {
         let grid = grid(low, high);
@@ -21,12 +21,13 @@ fn grids_are_ordered_and_end_where_they_should() {
     for (low, high) in [(1.0, 1.0), (2.0, 1.0), (f64::NAN, 1.0), (0.0, f64::INFINITY), (-1e308, 1e308)] {
         assert!(Grid::new(low, high).is_err());
     }
-    // A range from 0 has all of its powers on one side: 8 to an octave, over 32 octaves.
+    // A range from 0 has all geometric cuts on one side: 8 per octave, over 32 octaves.
     let cuts = grid(0.0, 1e7).cuts;
     assert!(cuts.windows(2).filter(|pair| pair[0] > 1e-6).all(|pair| pair[1] / pair[0] < 1.1));
 }
 
-/// Every record and every state of a search of a small grid of cells: no two records differ in more than one unit of any count.
+/// Every record and every state of a search over a small grid: no two records differ by more than one unit in any
+/// count.
 #[test]
 fn a_record_moves_each_count_by_at_most_one() {
     let grids = [grid(0.0, 4.0), grid(-1.0, 1.0)];
@@ -44,15 +45,15 @@ fn a_record_moves_each_count_by_at_most_one() {
             }
         }
     }
-    // So replacing or adding a record moves the vector of counts by sqrt(2d), which is what the wall scales noise to.
+    // So replacing or adding a record moves the vector of counts by sqrt(2d), which is the sensitivity of the wall.
     let privacy = Privacy::new(1.0, 1e-5, Adjacency::ReplaceOne).unwrap();
     let plan = BoundsPlan::new(grids.to_vec(), RECORDS, &privacy, 0.1).unwrap();
     assert_eq!(plan.noise_sd(), plan.noise_multiplier * 2.0);
 }
 
-/// Bounds and a release with the rest of the budget together cost the budget.
+/// Private bounds and a release with the remaining budget together cost the budget.
 #[test]
-fn bounds_and_the_rest_cost_what_was_asked_for() {
+fn private_bounds_and_the_fit_together_cost_the_budget() {
     for (epsilon, share) in [(1.0, 0.1), (0.1, 0.3), (8.0, 0.05)] {
         let privacy = Privacy::new(epsilon, 1e-6, Adjacency::ReplaceOne).unwrap();
         let plan = BoundsPlan::new(vec![grid(0.0, 1.0); 3], 1000, &privacy, share).unwrap();
@@ -82,9 +83,9 @@ fn quantile(values: &[f64], share: f64) -> f64 {
     sorted[(share * sorted.len() as f64) as usize]
 }
 
-/// Skewed columns in ranges that are far too wide. Bounds hold the quantiles that the plan aims at, with room for a rank that
-/// is wrong by 4.5 deviations of the noise (each of 36 counts: false alarm below 3e-4 for all), and are not wider than the
-/// cells there and the widening make them: three times the range of the records at most.
+/// Skewed columns in ranges that are far too wide. The bounds contain the quantiles that the plan targets, with a
+/// margin for a rank that is wrong by 4.5 standard deviations of the noise (each of 36 counts: false alarm below 3e-4
+/// for all), and are no wider than the cells and the widening explain: at most three times the range of the records.
 #[test]
 fn bounds_hold_the_quantiles_of_skewed_columns() {
     let uniform = |n: usize, prime: f64| (n as f64 + 0.5) * prime % 1.0;
@@ -116,7 +117,7 @@ fn bounds_hold_the_quantiles_of_skewed_columns() {
     }
 }
 
-/// With noise that nothing can be told from, bounds are still bounds in the public range.
+/// With noise far above the counts, the bounds are still bounds in the public range.
 #[test]
 fn huge_noise_leaves_bounds_in_the_range() {
     let privacy = Privacy::new(1e-4, 1e-9, Adjacency::AddRemove).unwrap();

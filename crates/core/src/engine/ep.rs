@@ -1,9 +1,9 @@
 use super::{Fit, Noise, SiteModel};
 
-/// Expectation propagation with a site for each record, pass by pass. **Not private**: every site is a function of its
-/// record, and nothing is noised. Memory grows with the number of records.
+/// Expectation propagation with a site for each record, pass by pass. **Not private**: every site is a function of
+/// its record, and there is no noise. Memory grows with the number of records.
 ///
-/// Passes may go on with a model whose prior has changed.
+/// Passes may continue with a model whose prior has changed.
 ///
 /// # Citation
 /// Minka, "Expectation propagation for approximate Bayesian inference", UAI 2001.
@@ -15,15 +15,16 @@ pub struct Ep {
 }
 
 impl Ep {
-    /// Over records of `record_width` numbers each, from the likelihood part `start` (usually zeros), which no site takes back.
+    /// Starts from the likelihood part `start` (zeros by default), over records of `record_width` numbers each. No
+    /// site contains `start`, so it is never removed.
     #[must_use]
     pub fn new<M: SiteModel>(model: &M, values: &[f64], record_width: usize, start: &[f64]) -> Self {
         let sites = vec![0.0; values.len() / record_width * model.width()];
         Self { record_width, likelihood: start.to_vec(), sites }
     }
 
-    /// Visits records in this order. A site moves by the share `damping` of the way to its new value; records whose cavity or
-    /// site is no density are left alone.
+    /// Visits records in this order. A site moves by the share `damping` of the way to its new value; records whose
+    /// cavity or site is improper are skipped.
     pub fn pass<M: SiteModel>(
         &mut self,
         model: &M,
@@ -58,13 +59,13 @@ impl Ep {
         }
     }
 
-    /// The natural parameters of $q$, with the prior of the model.
+    /// The natural parameters of $q$, including the prior of the model.
     #[must_use]
     pub fn natural<M: SiteModel>(&self, model: &M) -> Vec<f64> {
         model.prior().iter().zip(&self.likelihood).map(|(prior, likelihood)| prior + likelihood).collect()
     }
 
-    /// The same as a density, for what reads posteriors.
+    /// The posterior as a [`Fit`], projected to a proper density.
     #[must_use]
     pub fn fit<M: SiteModel>(&self, model: &M) -> Fit {
         let mut natural = self.natural(model);
@@ -90,11 +91,11 @@ pub fn ep<M: SiteModel>(
     state.natural(model)
 }
 
-/// Assumed density filtering: one pass, each site multiplied in and never removed. **Not private.** Returns the natural
-/// parameters of $q$.
+/// Assumed density filtering: one pass, in which each site is multiplied in and never removed. **Not private.**
+/// Returns the natural parameters of $q$.
 ///
-/// More passes would count every record several times, and make $q$ too narrow; that is what some published code does, and
-/// [`adf_pass`] can.
+/// More passes would count every record several times and make $q$ too narrow. Some published code does so, and
+/// [`adf_pass`] reproduces it.
 #[must_use]
 pub fn adf<M: SiteModel>(model: &M, values: &[f64], record_width: usize) -> Vec<f64> {
     let mut likelihood = vec![0.0; model.width()];
@@ -102,8 +103,8 @@ pub fn adf<M: SiteModel>(model: &M, values: &[f64], record_width: usize) -> Vec<
     model.prior().iter().zip(&likelihood).map(|(prior, likelihood)| prior + likelihood).collect()
 }
 
-/// One pass of [`adf`] over records in this order, on from the likelihood part `likelihood`. **Not private**, and from the second
-/// pass on records count more than once.
+/// One pass of [`adf`] over records in this order, from the likelihood part `likelihood`. **Not private**. From the
+/// second pass on, records count more than once.
 pub fn adf_pass<M: SiteModel>(
     model: &M,
     values: &[f64],
@@ -118,7 +119,7 @@ pub fn adf_pass<M: SiteModel>(
             *natural = prior + likelihood;
         }
         if model.project(&mut natural) > 0 {
-            // What was moved back stays where it is.
+            // A projected value is kept.
             for ((likelihood, natural), prior) in likelihood.iter_mut().zip(&natural).zip(model.prior()) {
                 *likelihood = natural - prior;
             }

@@ -1,13 +1,15 @@
-//! The engines, and the traits that models meet them in. Variational Bayes is in [`vb`]; the rest is expectation propagation.
+//! The inference engines, and the traits that models implement for them. Variational Bayes is in [`vb`]; the others
+//! are variants of expectation propagation.
 //!
-//! The posterior is approximated by $q \propto p_0 \prod_n f_n$ in an exponential family. A *site* $f_n$ is what makes the
-//! approximation match the moments of the *tilted* distribution $q_{-n}\,p(x_n|\theta)$, where the *cavity* $q_{-n}$ is $q$ without
-//! that site. In natural parameters products are sums, and the engines differ in which sites they keep:
+//! The posterior is approximated by $q \propto p_0 \prod_n f_n$ in an exponential family. A *site* $f_n$ makes the
+//! approximation match the moments of the *tilted* distribution $q_{-n}\,p(x_n|\theta)$, where the *cavity* $q_{-n}$
+//! is $q$ without that site. In natural parameters products are sums, and the engines differ in the sites that they
+//! keep:
 //!
 //! | engine | keeps | private |
 //! |---|---|---|
 //! | [`ep`](fn@ep), [`Ep`] | a site for each record | no |
-//! | [`adf`] | the product of all, and never removes one | no |
+//! | [`adf`] | the product of all sites, none of which is removed | no |
 //! | [`sep`](fn@sep) | the average site $f$, so that $q = p_0 f^N$ | yes: sites are clipped and summed behind the wall |
 //!
 //! # Citation
@@ -34,22 +36,23 @@ pub(crate) use sep::clip;
 pub use sep::{Average, Coordinates, Damping, Fit, Phase, Sep, sep};
 pub use unbiased::UnbiasedClip;
 
-/// A model whose sites can be matched by moments, in a family with flat natural parameters.
+/// A model with sites by moment matching, in a family with flat natural parameters.
 pub trait SiteModel: Sync {
-    /// What sites need to know of a cavity, worked out once for all records that share it.
+    /// Functions of the cavity that sites need, computed once for all records that share it.
     type Cavity: Default + Sync;
 
-    /// Natural parameters of the whole model.
+    /// Number of natural parameters of the model.
     fn width(&self) -> usize;
 
-    /// Those of the prior.
+    /// Natural parameters of the prior.
     fn prior(&self) -> &[f64];
 
-    /// Prepares a cavity that is a density.
+    /// Prepares a proper cavity.
     fn condition(&self, natural: &[f64], cavity: &mut Self::Cavity);
 
-    /// Prepares the cavity that a share `kept` of the likelihood part makes with the prior, [projected](Self::project) if need be: how
-    /// many parts of it had to be moved. `natural` is room for its natural parameters, for models that need it.
+    /// Prepares the cavity of the prior and a share `kept` of the likelihood part, [projected](Self::project) to a
+    /// proper density if necessary. Returns the number of projected parts. `natural` is working memory for its
+    /// natural parameters.
     fn leave_out(
         &self,
         likelihood: &[f64],
@@ -72,8 +75,8 @@ pub trait SiteModel: Sync {
         moved
     }
 
-    /// The same, with the covariance of the noise in the likelihood part: models that can tell what of it is noise prepare the
-    /// cavity that knows it, so that sites are about weights that noise has not led astray.
+    /// As [`leave_out`](Self::leave_out), given the covariance of the noise in the likelihood part: models that can
+    /// separate noise from information prepare a noise-aware cavity, so that sites are computed at denoised weights.
     fn leave_out_noisy(
         &self,
         likelihood: &[f64],
@@ -85,33 +88,33 @@ pub trait SiteModel: Sync {
         self.leave_out(likelihood, kept, natural, cavity)
     }
 
-    /// Writes the natural parameters of a record's site to `out`, which holds zeros. A site that does not exist is NaN; the
-    /// wall makes it nothing.
+    /// Writes the natural parameters of a record's site to `out`, which holds zeros. A site that does not exist is
+    /// NaN, which contributes nothing.
     fn site(&self, cavity: &Self::Cavity, record: &[f64], out: &mut [f64]);
 
-    /// The same in [centred](Self::centre) coordinates, for models that need not go through natural parameters.
+    /// The site in [centred](Self::centre) coordinates, for models that compute it without natural parameters.
     fn site_centred(&self, cavity: &Self::Cavity, record: &[f64], out: &mut [f64]) {
         self.site(cavity, record, out);
         self.centre(cavity, out);
     }
 
-    /// Moves natural parameters to the nearest density, in place; how many parts of it had to be moved.
+    /// Projects natural parameters to the nearest proper density, in place. Returns the number of projected parts.
     fn project(&self, natural: &mut [f64]) -> u64;
 
-    /// Turns natural parameters into centred coordinates: for a Gaussian $(\lambda, P) \mapsto (\lambda - P m, P)$ with the mean $m$
-    /// of the cavity. Linear, and the identity for models without such coordinates.
+    /// Turns natural parameters into centred coordinates: for a Gaussian $(\lambda, P) \mapsto (\lambda - P m, P)$
+    /// with the mean $m$ of the cavity. It is linear, and the identity for models without such coordinates.
     fn centre(&self, _cavity: &Self::Cavity, _natural: &mut [f64]) {}
 
     /// The inverse of [`centre`](Self::centre).
     fn uncentre(&self, _cavity: &Self::Cavity, _centred: &mut [f64]) {}
 
-    /// $s$, if [`uncentre`](Self::uncentre) is $x_k \leftarrow x_k + s_k x_{n+k}$ for the first $n$ coordinates and the identity for those
-    /// after the first $2n$: noise goes that way faster.
+    /// The shear $s$, if [`uncentre`](Self::uncentre) is $x_k \leftarrow x_k + s_k x_{n+k}$ for the first $n$
+    /// coordinates and the identity after the first $2n$. It makes propagating the noise faster.
     fn shear<'a>(&self, _cavity: &'a Self::Cavity) -> Option<&'a [f64]> {
         None
     }
 
-    /// Groups of coordinates, leaving out none, that [`centre`](Self::centre) mixes with no others.
+    /// A partition of the coordinates into groups that [`centre`](Self::centre) does not mix.
     fn blocks(&self) -> Vec<Block> {
         (0..self.width()).map(|k| Block::from(k..k + 1)).collect()
     }

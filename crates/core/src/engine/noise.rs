@@ -3,14 +3,14 @@ use crate::math::matrix;
 use reticent_noise::with_wide_vectors;
 use std::ops::Range;
 
-/// Coordinates that belong together, a `stride` apart.
+/// A group of coordinates at equal distances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block {
-    /// The first of them.
+    /// Index of the first coordinate.
     pub first: usize,
-    /// How far each is from the one before.
+    /// Distance between consecutive coordinates.
     pub stride: usize,
-    /// How many.
+    /// Number of coordinates.
     pub len: usize,
 }
 
@@ -21,32 +21,32 @@ impl From<Range<usize>> for Block {
 }
 
 impl Block {
-    /// Its coordinates.
+    /// Indices of the coordinates.
     pub fn coordinates(self) -> impl Iterator<Item = usize> {
         (0..self.len).map(move |i| self.first + i * self.stride)
     }
 }
 
-/// The covariance of the privacy noise that has accumulated in natural parameters: exact, since everything done to
-/// released sums is linear.
+/// The covariance of the privacy noise accumulated in natural parameters. It is exact, since released sums are only
+/// mapped linearly.
 ///
-/// It is block diagonal. All blocks share a factor, so that damping costs one multiplication; and variances are kept apart, so that
-/// adding noise that was not mapped is plain vector code.
+/// It is block diagonal. All blocks share a factor, so that damping costs one multiplication. Variances are stored
+/// separately, so that adding unmapped noise is plain vector code.
 #[derive(Debug, Clone)]
 pub struct Noise {
     factor: f64,
     blocks: Vec<Block>,
     variances: Vec<f64>,
-    /// What is below the diagonal, row by row and block after block.
+    /// The elements below the diagonal, row by row and block after block.
     covariances: Vec<f64>,
-    /// Where each block starts in them.
+    /// Index of the first element of each block in `covariances`.
     starts: Vec<usize>,
     /// The first $n$ blocks are the pairs $(k, n + k)$, so that their covariances are vectors too.
     pairs: usize,
 }
 
 impl Noise {
-    /// No noise yet, in these groups of coordinates.
+    /// No noise, in these groups of coordinates.
     #[must_use]
     pub fn none(blocks: Vec<Block>) -> Self {
         let below = |block: &Block| block.len * block.len.saturating_sub(1) / 2;
@@ -69,10 +69,10 @@ impl Noise {
         Self::none(self.blocks.clone())
     }
 
-    /// The noise of a multiple.
+    /// Scales the noise as a random vector.
     pub fn scale(&mut self, by: f64) {
         self.factor *= by * by;
-        // A factor of nothing could not be undone by what is added later.
+        // A factor of 0 could not be divided out when noise is added later.
         if self.factor < 1e-200 {
             let factor = self.factor;
             self.covariances.iter_mut().chain(&mut self.variances).for_each(|x| *x *= factor);
@@ -89,9 +89,9 @@ impl Noise {
         );
     }
 
-    /// Adds independent noise of these standard deviations after a linear map that mixes no blocks, times `by`.
+    /// Adds independent noise of these standard deviations, times `by`, after a linear map that does not mix blocks.
     pub fn add_mapped(&mut self, sd: &[f64], by: f64, mut map: impl FnMut(&mut [f64])) {
-        // What is not private has none, and a map for each coordinate would be cubic.
+        // Runs without privacy have no noise, and mapping each coordinate would be cubic.
         if sd.iter().all(|sd| *sd == 0.0) {
             return;
         }
@@ -113,13 +113,13 @@ impl Noise {
         }
     }
 
-    /// Adds independent noise of these standard deviations, times `by`, after the map $x_k + s_k x_{n+k}$ of the first $n$ coordinates,
-    /// which are in pairs with the next $n$.
+    /// Adds independent noise of these standard deviations, times `by`, after the map $x_k + s_k x_{n+k}$ of the
+    /// first $n$ coordinates, which are paired with the next $n$.
     ///
     /// # Panics
-    /// If they are not.
+    /// If the coordinates are not paired in this way.
     pub fn add_sheared(&mut self, sd: &[f64], by: f64, shear: &[f64]) {
-        assert_eq!(shear.len(), self.pairs, "one for each pair");
+        assert_eq!(shear.len(), self.pairs, "one shear for each pair");
         let (n, by) = (self.pairs, by * by / self.factor);
         let (xx, rest) = self.variances.split_at_mut(n);
         let (yy, others) = rest.split_at_mut(n);
@@ -162,7 +162,7 @@ impl Noise {
         }
     }
 
-    /// Adds another one times a factor, as covariances add.
+    /// Adds another covariance times a factor.
     pub fn add_covariance(&mut self, other: &Self, by: f64) {
         let by = by * other.factor / self.factor;
         self.covariances.iter_mut().zip(&other.covariances).for_each(|(x, y)| *x += by * y);
@@ -211,7 +211,8 @@ impl Noise {
         (0..d * d).map(|ij| image[ij / d * size + ij % d]).collect()
     }
 
-    /// The covariance of the noise in the mean of such a Gaussian, to first order: $V\Sigma V$, with $\Sigma$ at the mean.
+    /// The covariance of the noise in the mean of such a Gaussian, to first order: $V\Sigma V$, with $\Sigma$ at the
+    /// mean.
     #[must_use]
     pub fn in_mean(&self, block: usize, family: Gaussian, mean: &[f64], covariance: &[f64]) -> Vec<f64> {
         matrix::sandwich(covariance, &self.in_gradient(block, family, mean), family.dimension)
@@ -243,7 +244,7 @@ mod tests {
         for (found, expected) in block.iter().zip([37.0, 18.0, 18.0, 9.0]) {
             assert!((found - by * expected).abs() < 1e-12, "{block:?}");
         }
-        // Undoing the shear leaves what was put in.
+        // Undoing the shear recovers the original noise.
         let undone = noise.image(0, |x| x[0] -= 2.0 * x[1]);
         assert!(
             (undone[0] - by).abs() < 1e-12 && undone[1].abs() < 1e-12 && (undone[3] - 9.0 * by).abs() < 1e-12
@@ -251,7 +252,8 @@ mod tests {
         assert!((noise.variances()[2] - 4.0 * by).abs() < 1e-12);
     }
 
-    /// The same noise in the same blocks, written side by side and as pairs that are apart, with a block that is not one.
+    /// The same noise in the same blocks, with adjacent and with separated coordinates, and with a block that is not
+    /// a pair.
     #[test]
     fn where_coordinates_are_does_not_matter() {
         let mut near = Noise::none([0..2, 2..4, 4..6, 6..9].map(Block::from).to_vec());

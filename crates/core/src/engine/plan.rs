@@ -6,52 +6,52 @@ use crate::wall::{Geometry, NoiseSource, Plan, PlanError, Records, Sampler, SumI
 use reticent_accounting::{calibrate, gaussian};
 use serde::{Deserialize, Serialize};
 
-/// A model that can make up records, given parameters from its prior.
+/// A model that can simulate records, given parameters drawn from its prior.
 pub trait Simulate: SiteModel {
     /// Numbers in a record.
     fn record_width(&self) -> usize;
-    /// This many records for one draw of the parameters. The seed is public.
+    /// Simulates this many records for one draw of the parameters. The seed is public.
     fn simulate(&self, records: usize, seed: u64) -> Vec<f64>;
 }
 
-/// A plan for DP-SEP, chosen from public numbers: the model, its prior, the number of records and the budget. It can be edited
-/// and run.
+/// A plan for DP-SEP, chosen from public numbers: the model, its prior, the number of records and the budget. It can
+/// be edited and run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SepPlan {
-    /// $N$.
+    /// Number of records $N$.
     pub records: usize,
-    /// Which data sets are neighbours.
+    /// The neighbour relation of data sets.
     pub adjacency: Adjacency,
-    /// Records in a fixed-size batch; none for all records.
+    /// Records in a fixed-size batch; `None` for all records.
     pub batch: Option<usize>,
-    /// Releases.
+    /// Number of releases.
     pub steps: u64,
-    /// What is summed.
+    /// Coordinates of the contributions.
     pub coordinates: Coordinates,
-    /// The norm that contributions are clipped to.
+    /// Clipping norm of contributions.
     pub clip: f64,
-    /// How far each step goes.
+    /// Damping of each step.
     pub damping: Damping,
-    /// The standard deviation of the noise over the sensitivity.
+    /// Standard deviation of the noise over the sensitivity.
     pub noise_multiplier: f64,
-    /// The standard deviation of the noise in each natural parameter in the end.
+    /// Standard deviation of the noise in each natural parameter of the result.
     pub expected_noise: f64,
-    /// The norm of the likelihood part that was learnt from simulated records of the same number.
+    /// Norm of the likelihood part fitted to as many simulated records.
     pub expected_norm: f64,
-    /// Why it is this plan.
+    /// The reasons for these choices.
     pub why: Vec<String>,
 }
 
-/// Releases of a plan for all records.
+/// Number of releases of a plan over all records.
 const STEPS: u64 = 20;
-/// Simulated data sets behind a plan, and records in each.
+/// Number of simulated data sets behind a plan, and records in each.
 const SIMULATED: (u64, usize) = (4, 1000);
 
 impl SepPlan {
-    /// A plan with this many releases of all records and this clip.
+    /// A plan with this many releases over all records and this clipping norm.
     ///
     /// # Errors
-    /// What the accountant refuses.
+    /// Those of the accountant.
     pub fn of_steps(
         steps: u64,
         clip: f64,
@@ -77,10 +77,11 @@ impl SepPlan {
         })
     }
 
-    /// Chooses a plan. Site norms are those of records simulated from the prior, near the end of a run without privacy.
+    /// Chooses a plan. Site norms are those of records simulated from the prior, near the end of a run without
+    /// privacy.
     ///
     /// # Errors
-    /// What the wall or the accountant refuses.
+    /// Those of the wall and the accountant.
     pub fn new<M: Simulate>(
         model: &M,
         records: usize,
@@ -114,7 +115,8 @@ impl SepPlan {
         }
         norms.retain(|norm| norm.is_finite());
         norms.sort_by(f64::total_cmp);
-        // Clipping half of the sites halves the noise that clipping none would need, or more if norms have a tail.
+        // Clipping half of the sites halves the noise that clipping none would need, or more if norms have a heavy
+        // tail.
         let clip = norms.get(norms.len() / 2).copied().unwrap_or(1.0).max(1e-6);
         let longest = norms.last().copied().unwrap_or(1.0);
         Ok(Self {
@@ -122,20 +124,21 @@ impl SepPlan {
             expected_norm: learnt,
             why: vec![
                 format!(
-                    "clip {clip:.3}: half of the sites of simulated records are shorter, and the longest is {longest:.3}"
+                    "clipping norm {clip:.3}: half of the sites of simulated records are shorter, and the longest is {longest:.3}"
                 ),
                 format!(
-                    "{STEPS} releases of all records, averaged: the noise of their mean does not depend on their number"
+                    "{STEPS} releases over all records, averaged: the noise of their mean does not depend on their number"
                 ),
             ],
             ..Self::of_steps(STEPS, clip, Damping::Harmonic, records, privacy)?
         })
     }
 
-    /// The same with batches of a fixed size and as many steps, for records too many to visit all in each.
+    /// The plan with batches of a fixed size and this many steps, for data sets too large to visit in full at each
+    /// step.
     ///
     /// # Errors
-    /// What the accountant refuses.
+    /// Those of the accountant.
     pub fn with_batch(mut self, batch: usize, steps: u64, privacy: &Privacy) -> Result<Self, WallError> {
         let sampler = Sampler::Fixed { batch };
         let event = |noise_multiplier: f64| {
@@ -157,14 +160,14 @@ impl SepPlan {
         let factor = self.adjacency.sensitivity_factor(2.0);
         let per_step = self.noise_multiplier * factor * self.clip * self.records as f64 / batch as f64;
         self.expected_noise = per_step / (steps as f64).sqrt();
-        self.why.push(format!("{steps} steps with {sampler}, at the caller's wish"));
+        self.why.push(format!("{steps} steps with {sampler}, as requested"));
         Ok(self)
     }
 
-    /// All that will be released, for contributions of this width.
+    /// All planned releases, for contributions of this width.
     ///
     /// # Errors
-    /// What the wall refuses.
+    /// Those of the wall.
     pub fn releases(&self, width: usize) -> Result<(Plan, SumId), PlanError> {
         self.validate()?;
         let mut plan = Plan::new(self.records, self.adjacency);
@@ -180,10 +183,10 @@ impl SepPlan {
         Ok((plan, id))
     }
 
-    /// What it costs, for contributions of this width.
+    /// The cost of the plan, for contributions of this width.
     ///
     /// # Errors
-    /// What the wall or the accountant refuses.
+    /// Those of the wall and the accountant.
     pub fn price(&self, width: usize, privacy: &Privacy) -> Result<Cost, WallError> {
         Ok(self.releases(width)?.0.price(privacy.delta())?)
     }
@@ -191,7 +194,7 @@ impl SepPlan {
     /// Runs the plan on records, from the likelihood part `start`.
     ///
     /// # Errors
-    /// What the wall refuses.
+    /// Those of the wall.
     pub fn fit<M: SiteModel>(
         &self,
         model: &M,
@@ -207,10 +210,10 @@ impl SepPlan {
         Ok((fit, receipt))
     }
 
-    /// Fits what a wall of this plan releases, from the likelihood part `start`.
+    /// Runs the plan through a wall, from the likelihood part `start`.
     ///
     /// # Errors
-    /// What the wall refuses.
+    /// Those of the wall.
     pub fn fit_through<M: SiteModel>(
         &self,
         model: &M,
@@ -229,7 +232,8 @@ impl SepPlan {
     }
 }
 
-/// The delta to calibrate noise for: as in the wall, a little is kept for what is not exact in the noise, and more at large epsilons.
+/// The delta that noise is calibrated for: as in the wall, a part is kept for the inexactness of the noise, and more
+/// at large epsilons.
 pub(crate) fn exact_delta(privacy: &Privacy) -> f64 {
     kept_delta(privacy, 0.6)
 }
@@ -245,7 +249,7 @@ pub(crate) fn gdp_mu(privacy: &Privacy) -> Result<f64, reticent_accounting::Erro
     Ok((1.0 - 1e-6) / gaussian::noise_multiplier(privacy.epsilon(), kept_delta(privacy, 0.11))?)
 }
 
-/// The likelihood part that SEP learns from simulated records, from nothing.
+/// The likelihood part that SEP fits to simulated records, from zeros.
 fn without_privacy<M: Simulate>(model: &M, values: &[f64]) -> Result<Vec<f64>, WallError> {
     let records = Records::new(values.to_vec(), model.record_width())?;
     let n = values.len() / model.record_width();

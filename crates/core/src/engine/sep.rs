@@ -1,17 +1,18 @@
 //! Stochastic expectation propagation through the wall: SEP, SEP clipped and DP-SEP are one loop.
 //!
-//! The state is $\theta_L = N\theta_f$, the natural parameters of the likelihood part of $q = p_0 f^N$. A step releases the sum $R$ of
-//! the sites of a batch of (expected) size $B$, and moves a share $\beta$ of the way to what it says about all records:
+//! The state is $\theta_L = N\theta_f$, the natural parameters of the likelihood part of $q = p_0 f^N$. A step
+//! releases the sum $R$ of the sites of a batch of (expected) size $B$, and moves a share $\beta$ of the way to its
+//! estimate for all records:
 //!
 //! $$\theta_L \leftarrow (1 - \beta)\,\theta_L + \beta \tfrac{N}{B} R.$$
 //!
 //! With $\beta = \eta B/N$ this is $\theta_q \leftarrow \theta_q + \eta\sum_{n \in B}(\theta_{f_n} - \theta_f)$; $B = 1$ and $\eta = 1$ is the SEP of Li et al.
-//! Equation 4 of the DP-SEP paper has $\eta = \gamma/N$, which is $N$ times smaller and hardly moves: [`Damping::Step`] takes it
-//! all the same.
+//! Equation 4 of the DP-SEP paper has $\eta = \gamma/N$, which is $N$ times smaller and hardly moves:
+//! [`Damping::Step`] can reproduce it.
 //!
-//! Everything after the release is linear in it, so the covariance of the noise in $\theta_L$ is known exactly: see [`Noise`].
-//! Noise can leave $\theta_L$ outside the family's domain. The recursion goes on with $\theta_L$ as it is, and only what sites and
-//! users see is projected; projections are counted.
+//! All computations after the release are linear in it, so the covariance of the noise in $\theta_L$ is exact: see
+//! [`Noise`]. Noise can move $\theta_L$ outside the family's domain. The recursion continues with the unprojected
+//! $\theta_L$; only the cavities of sites and the result are projected, and projections are counted.
 
 use super::{Noise, SiteModel};
 use crate::budget::{Guarantee, NotPrivate};
@@ -19,19 +20,20 @@ use crate::wall::{Geometry, Query, SumId, Wall, WallError};
 use reticent_noise::with_wide_vectors;
 use serde::{Deserialize, Serialize};
 
-/// What a record's contribution is, before it is clipped.
+/// The coordinates of a record's contribution, before clipping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Coordinates {
     /// Its site $\theta_{f_n}$.
     Factor,
-    /// Its site less the average one, $\theta_{f_n} - \theta_f$. The clip then bounds what a record can do under add/remove too.
+    /// Its site minus the average site, $\theta_{f_n} - \theta_f$. The clipping norm then bounds the influence of a
+    /// record under add/remove adjacency too.
     Difference,
     /// Its site in the model's [centred](SiteModel::centre) coordinates at the cavity, which is public.
     Centred,
 }
 
-/// The share of the way that each step goes.
+/// The damping $\beta$ of each step: the share of the way to its new value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Damping {
@@ -41,11 +43,11 @@ pub enum Damping {
     Share(f64),
     /// $\beta = 1/(t+1)$ for $t = 0, 1, \dots$: the average of all releases.
     Harmonic,
-    /// A weighted average of all releases: weights rise with the square of the step up to this step, and stay. The first
-    /// releases are about cavities far from where the run ends, and leave next to nothing behind; the noise is little more
-    /// than that of a plain average.
+    /// A weighted average of all releases: weights rise with the square of the step up to this step, and are constant
+    /// after it. The first releases are computed at cavities far from the final one and have little weight; the noise
+    /// is little more than that of a plain average.
     Rising(u64),
-    /// Each $\beta$ by itself.
+    /// A separate $\beta$ for each step.
     Planned(Vec<f64>),
 }
 
@@ -64,7 +66,8 @@ impl Damping {
         }
     }
 
-    /// The standard deviation of the noise that so many releases of all records leave, over that of each of them.
+    /// The standard deviation of the noise after this many releases over all records, relative to that of each
+    /// release.
     pub(crate) fn noise_left(&self, steps: u64) -> f64 {
         let step = |variance: f64, t: u64| {
             let share = self.share(t, 1.0, 1.0);
@@ -77,19 +80,19 @@ impl Damping {
 /// A number of steps of the same kind.
 #[derive(Debug, Clone)]
 pub struct Phase {
-    /// The planned sums that it releases, as wide as the model.
+    /// The planned sums that it releases, of the width of the model.
     pub sums: SumId,
-    /// How many.
+    /// Number of steps.
     pub steps: u64,
-    /// What is summed.
+    /// Coordinates of the contributions.
     pub coordinates: Coordinates,
-    /// How far each goes.
+    /// Damping of each step.
     pub damping: Damping,
-    /// Clips contributions before they reach the wall, which a wall without privacy does not do: SEP clipped.
+    /// Clips contributions before the wall, since a wall without privacy does not: SEP clipped.
     pub clip: Option<Geometry>,
 }
 
-/// Which iterates the result is made of.
+/// The iterates that are averaged for the result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Average {
     /// The last one.
@@ -99,18 +102,18 @@ pub enum Average {
     SecondHalf,
 }
 
-/// What SEP ends with.
+/// The result of SEP.
 #[derive(Debug, Clone)]
 pub struct Fit {
-    /// Natural parameters of $q$: a density.
+    /// Natural parameters of $q$, which is proper.
     pub natural: Vec<f64>,
-    /// The covariance of the privacy noise in them, before they were projected.
+    /// The covariance of the privacy noise in them, before projection.
     pub noise: Noise,
-    /// How often a part of the model had to be moved back into its domain.
+    /// Number of projections to a proper density.
     pub projections: u64,
 }
 
-/// A step's contributions.
+/// The query of a step.
 struct Sites<'a, M: SiteModel> {
     model: &'a M,
     cavity: &'a M::Cavity,
@@ -139,7 +142,7 @@ impl<M: SiteModel> Query for Sites<'_, M> {
     }
 }
 
-/// Clips in floating point. It protects nothing: that is the wall's job.
+/// Clips in floating point. It gives no privacy: the wall clips again, exactly.
 pub(crate) fn clip(geometry: &Geometry, x: &mut [f64]) {
     let (radius, blocks) = match geometry {
         Geometry::Ball { radius } => (*radius, &[][..]),
@@ -156,19 +159,19 @@ pub(crate) fn clip(geometry: &Geometry, x: &mut [f64]) {
     }
 }
 
-/// The state of a run: it can be continued, with the same model or with one whose prior has changed.
+/// The state of a run, which can be continued with the same model or with one whose prior has changed.
 #[derive(Debug, Clone)]
 pub struct Sep {
     records: f64,
     likelihood: Vec<f64>,
     noise: Noise,
     projections: u64,
-    /// What the result is made of, if not of the last iterate.
+    /// The averaged result, if it is not the last iterate.
     averaged: Option<(Vec<f64>, Noise)>,
 }
 
 impl Sep {
-    /// Over a public number of records, from the likelihood part `start` (usually zeros).
+    /// Starts over a public number of records, from the likelihood part `start` (zeros by default).
     #[must_use]
     pub fn new<M: SiteModel>(model: &M, records: usize, start: &[f64]) -> Self {
         let noise = Noise::none(model.blocks());
@@ -179,10 +182,10 @@ impl Sep {
     /// Takes the steps of a phase.
     ///
     /// # Privacy
-    /// Sees released sums only: all of it is post-processing.
+    /// Only uses released sums: all of it is post-processing.
     ///
     /// # Errors
-    /// What the wall refuses.
+    /// Those of the wall.
     pub fn run<M: SiteModel>(
         &mut self,
         model: &M,
@@ -238,13 +241,13 @@ impl Sep {
         Ok(())
     }
 
-    /// The likelihood part $\theta_L$, as it is.
+    /// The likelihood part $\theta_L$, unprojected.
     #[must_use]
     pub fn likelihood(&self) -> &[f64] {
         &self.likelihood
     }
 
-    /// What it comes to, with the prior of the model.
+    /// The posterior, with the prior of the model.
     #[must_use]
     pub fn fit<M: SiteModel>(&self, model: &M) -> Fit {
         let (likelihood, noise) = match &self.averaged {
@@ -257,14 +260,14 @@ impl Sep {
     }
 }
 
-/// Runs SEP over `records` (a public number of them) behind a wall, from the likelihood part `start` (usually zeros). The
-/// average, if any, is over the last phase.
+/// Runs SEP over `records` (a public number of them) behind a wall, from the likelihood part `start` (zeros by
+/// default). The average, if any, is over the last phase.
 ///
 /// # Privacy
-/// Sees released sums only: all of it is post-processing.
+/// Only uses released sums: all of it is post-processing.
 ///
 /// # Errors
-/// What the wall refuses.
+/// Those of the wall.
 pub fn sep<M: SiteModel>(
     model: &M,
     wall: &mut Wall,
@@ -281,8 +284,8 @@ pub fn sep<M: SiteModel>(
     Ok(state.fit(model))
 }
 
-/// The running mean of iterates $\theta_t$, with the covariance of its noise: those of $S = \sum\theta_t$ and of $S$ with $\theta_t$ obey
-/// recursions of their own.
+/// The running mean of iterates $\theta_t$, with the covariance of its noise: the covariances of $S = \sum\theta_t$
+/// and of $S$ with $\theta_t$ obey recursions.
 struct Mean {
     count: f64,
     sum: Vec<f64>,
@@ -300,7 +303,8 @@ impl Mean {
     fn push(&mut self, iterate: &[f64], noise: &Noise, kept: f64) {
         self.count += 1.0;
         self.sum.iter_mut().zip(iterate).for_each(|(sum, x)| *sum += x);
-        // What the iterate kept of the last one is what it shares with the sum so far. The new noise is independent.
+        // The share that the iterate kept of its predecessor is correlated with the sum so far. The new noise is
+        // independent.
         self.cross.scale(kept.abs().sqrt());
         self.square.add_covariance(&self.cross, 2.0);
         self.square.add_covariance(noise, 1.0);

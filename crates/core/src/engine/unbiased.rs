@@ -1,22 +1,22 @@
 use super::{Block, Noise, SiteModel};
 use crate::math::vector::norm;
 
-/// A model of two classes whose centred sites are scaled to a norm before they reach the wall, by a factor that does not
-/// depend on the class.
+/// A model of two classes whose centred sites are scaled to a norm before the wall, by a factor that does not depend
+/// on the class.
 ///
 /// In centred coordinates at the cavity mean $m$ the first part of a site is the score $g_y\,\partial a/\partial w$ of the record, and
-/// $\sum_y p(y|x, m)\,g_y = 0$: scores have no expectation where the fit ends. A clip that looks at the class shortens the
-/// surprising one more than the other. The expectation of what is left is not 0, so that the fit ends elsewhere, by a distance
-/// that neither more records nor a larger budget makes smaller. With the factor
+/// $\sum_y p(y|x, m)\,g_y = 0$: scores have expectation 0 at the solution. A clip that depends on the class shortens
+/// the less probable class more. The expectation of the clipped score is then not 0, so the fit has a bias that
+/// neither more records nor a larger budget reduces. With the factor
 ///
 /// $$\omega(x) = \min\Bigl(1, \frac{c}{\max_y \lVert s_y(x)\rVert}\Bigr)$$
 ///
-/// the expectation stays 0 for every clipping norm $c$: the estimate is that of a likelihood in which the record has the
-/// weight $\omega(x)$. Its information $\sum\omega I$ is at most that of the whole likelihood, and the variance of its score,
-/// $\sum\omega^2 I$, is at most its information, so that the stated variance is not too small.
+/// the expectation stays 0 for every clipping norm $c$: the estimate is that of a likelihood in which the record has
+/// the weight $\omega(x)$. Its information $\sum\omega I$ is at most that of the full likelihood, and the variance of
+/// its score, $\sum\omega^2 I$, is at most its information, so the stated variance is not too small.
 ///
 /// # Privacy
-/// None is claimed: the wall clips whatever it is given.
+/// No privacy is claimed: the wall clips whatever it receives.
 ///
 /// # Citation
 /// Künsch, Stefanski, Carroll, "Conditionally unbiased bounded-influence estimation in general regression models, with
@@ -28,13 +28,13 @@ pub struct UnbiasedClip<'a, M> {
 }
 
 impl<'a, M: SiteModel> UnbiasedClip<'a, M> {
-    /// With this clipping norm. The last number of a record is its class: 1 or -1.
+    /// Scales sites to this clipping norm. The last number of a record is its class: 1 or -1.
     #[must_use]
     pub fn new(model: &'a M, norm: f64) -> Self {
         Self { model, norm }
     }
 
-    /// The norm of the longer of the sites that a record has with either class, with the site of its own class in `out`.
+    /// The larger norm of the two sites that a record has with either class, with the site of its own class in `out`.
     pub(crate) fn longest(model: &M, cavity: &M::Cavity, record: &[f64], out: &mut [f64]) -> f64 {
         model.site_centred(cavity, record, out);
         let mut other = record.to_vec();
@@ -109,7 +109,8 @@ mod tests {
 
     const NORM: f64 = 0.7;
 
-    /// Scores of both classes, weighted by their probabilities at the cavity mean, for a record whose sites are too long.
+    /// Scores of both classes, weighted by their probabilities at the cavity mean, for a record whose sites are
+    /// longer than the clipping norm.
     fn expected_score(clipped: impl Fn(&Linear, &LinearCavity, &[f64], &mut [f64])) -> f64 {
         let model = Linear::new(2, 1.0, Covariance::Full, Response::Probit).unwrap();
         let narrow = (0..9).map(|k| if k % 4 == 0 { 1e-9 } else { 0.0 }).collect();
@@ -129,7 +130,7 @@ mod tests {
         term(1.0) + term(-1.0)
     }
 
-    /// A factor that both classes share leaves an expectation of 0; clipping each class by itself does not.
+    /// A factor common to both classes keeps the expectation 0; clipping each class separately does not.
     #[test]
     fn clipped_scores_have_no_expectation() {
         let unbiased = expected_score(|model, cavity, record, out| {
@@ -143,7 +144,7 @@ mod tests {
         assert!(biased.abs() > 0.05, "{biased}");
     }
 
-    /// Sites that are short enough stay as they are.
+    /// Sites shorter than the clipping norm are unchanged.
     #[test]
     fn short_sites_are_not_clipped() {
         let model = Linear::new(1, 1.0, Covariance::Full, Response::Probit).unwrap();

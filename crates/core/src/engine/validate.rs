@@ -5,7 +5,7 @@ use super::{Damping, SepPlan};
 use crate::field::{self, FieldError};
 
 impl SepPlan {
-    /// Whether every field is in its range, and agrees with the others.
+    /// Checks that every field is in range and consistent with the others.
     ///
     /// # Errors
     /// [`FieldError`].
@@ -23,7 +23,7 @@ impl SepPlan {
 }
 
 impl Damping {
-    /// Whether every step goes some share of the way: not back, and not beyond.
+    /// Checks that every damping is between 0 and 1.
     fn validate(&self, steps: u64) -> Result<(), FieldError> {
         match self {
             Self::Step(eta) => field::number("damping.step", *eta, 1e-9..=1e9),
@@ -39,7 +39,7 @@ impl Damping {
 }
 
 impl StepSize {
-    /// Whether step sizes are those of Robbins and Monro.
+    /// Checks the Robbins-Monro conditions.
     pub(crate) fn validate(&self) -> Result<(), FieldError> {
         let Self::Decay { delay, forgetting } = *self else { return Ok(()) };
         field::number("step_size.delay", delay, 0.0..=1e9)?;

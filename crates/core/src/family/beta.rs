@@ -1,4 +1,4 @@
-//! Beta densities, whole and cut off.
+//! Beta densities, complete and truncated.
 
 use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 /// A beta density of a probability, $\propto p^{a-1}(1-p)^{b-1}$.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Beta {
-    /// $a$.
+    /// Shape $a$, the prior count of successes.
     pub a: f64,
-    /// $b$.
+    /// Shape $b$, the prior count of failures.
     pub b: f64,
 }
 
-/// Levels of the continued fraction that are tried; some $\sqrt{\max(a, b)}$ are needed.
+/// Maximum number of terms of the continued fraction; about $\sqrt{\max(a, b)}$ are needed.
 const LEVELS: u32 = 100_000;
-/// Halvings of the unit interval: to 3e-14.
+/// Bisection steps on the unit interval: accuracy 3e-14.
 const HALVINGS: u32 = 45;
 
 impl Beta {
@@ -43,8 +43,8 @@ impl Beta {
         libm::lgamma(self.a) + libm::lgamma(self.b) - libm::lgamma(self.a + self.b)
     }
 
-    /// The probability below $p$: the regularised incomplete beta function, by its continued fraction on the side of the mean
-    /// where that converges fast.
+    /// The probability below $p$: the regularised incomplete beta function, by its continued fraction on the side of
+    /// the mean where it converges fast.
     ///
     /// # Citation
     /// DiDonato, Morris, "Significant digit computation of the incomplete beta function ratios", ACM TOMS 18, 1992.
@@ -66,8 +66,8 @@ impl Beta {
         let Self { a, b } = self;
         let front = a * p.ln() + b * (-p).ln_1p() - self.log_beta();
         // Modified Lentz: no denominator may be 0.
-        let whole = |x: f64| if x.abs() < 1e-300 { 1e-300 } else { x };
-        let mut d = 1.0 / whole(1.0 - (a + b) * p / (a + 1.0));
+        let non_zero = |x: f64| if x.abs() < 1e-300 { 1e-300 } else { x };
+        let mut d = 1.0 / non_zero(1.0 - (a + b) * p / (a + 1.0));
         let (mut c, mut fraction) = (1.0, d);
         for level in 1..LEVELS {
             let m = f64::from(level);
@@ -75,8 +75,8 @@ impl Beta {
             let odd = -(a + m) * (a + b + m) * p / ((a + 2.0 * m) * (a + 2.0 * m + 1.0));
             let mut change = 1.0;
             for term in [even, odd] {
-                d = 1.0 / whole(1.0 + term * d);
-                c = whole(1.0 + term / c);
+                d = 1.0 / non_zero(1.0 + term * d);
+                c = non_zero(1.0 + term / c);
                 change = c * d;
                 fraction *= change;
             }
@@ -87,18 +87,19 @@ impl Beta {
         (front.exp() * fraction / a).clamp(0.0, 1.0)
     }
 
-    /// The value that is not exceeded with this probability, by bisection.
+    /// The quantile of this probability, by bisection.
     #[must_use]
     pub fn quantile(self, probability: f64) -> f64 {
         bisect(|p| self.cdf(p), probability, (0.0, 1.0))
     }
 
-    /// A draw from the density cut off below `low` and above `high`, by inversion, and the probability that was left.
+    /// A draw from the density truncated to `low..high`, by inversion, and the probability of that interval.
     ///
-    /// Where next to nothing is left, inversion has no digits, and the density over a fine grid is inverted instead.
+    /// Where that probability is negligible, inversion loses all digits, and the density over a fine grid is inverted
+    /// instead.
     pub fn draw_between(self, low: f64, high: f64, rng: &mut impl Rng) -> (f64, f64) {
         let u: f64 = rng.random();
-        // In the tail that has the interval, so that the difference keeps its digits.
+        // Computed in the tail that contains the interval, so that the difference keeps its digits.
         let mirrored = 0.5 * (low + high) > self.mean();
         let (density, from, to) =
             if mirrored { (Self { a: self.b, b: self.a }, 1.0 - high, 1.0 - low) } else { (self, low, high) };
@@ -127,7 +128,7 @@ impl Beta {
     }
 }
 
-/// Where an increasing function meets a value.
+/// The argument at which an increasing function attains a value, by bisection.
 pub(crate) fn bisect(f: impl Fn(f64) -> f64, value: f64, (mut low, mut high): (f64, f64)) -> f64 {
     for _ in 0..HALVINGS {
         let middle = 0.5 * (low + high);
@@ -142,7 +143,7 @@ mod tests {
     use rand::SeedableRng;
     use rand::rngs::ChaCha8Rng;
 
-    /// For whole $a$ and $b$ it is a binomial tail: $I_p(a, b) = P(X \ge a)$ for $X$ of $a + b - 1$ trials.
+    /// For integers $a$ and $b$ it is a binomial tail: $I_p(a, b) = P(X \ge a)$ for $X$ of $a + b - 1$ trials.
     #[test]
     fn the_distribution_function_is_a_binomial_tail() {
         for (a, b) in [(1u32, 1u32), (2, 5), (30, 70), (3, 400)] {
@@ -166,10 +167,10 @@ mod tests {
         assert!((beta.cdf(beta.quantile(0.975)) - 0.975).abs() < 1e-12);
     }
 
-    /// Draws of a cut off density stay inside, and have its distribution function: by Kolmogorov, 1.95 over the root of the
-    /// number is passed with probability 1e-3.
+    /// Draws from a truncated density stay inside and have its distribution function: by Kolmogorov, the distance
+    /// exceeds 1.95 over the root of the number of draws with probability 1e-3.
     #[test]
-    fn cut_off_draws_stay_inside_and_have_their_law() {
+    fn truncated_draws_stay_inside_and_have_their_distribution() {
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         for (beta, low, high) in [
             (Beta { a: 3.0, b: 9.0 }, 0.2, 0.8),
@@ -186,7 +187,7 @@ mod tests {
             });
             assert!(gap < 1.95 / (n as f64).sqrt(), "{beta:?} {gap}");
         }
-        // Far out, all of it is at the near end.
+        // Far in the tail, all of the mass is at the near end.
         let (p, _) = Beta { a: 1.0, b: 1e6 }.draw_between(0.5, 0.9, &mut rng);
         assert!((0.5..0.5001).contains(&p), "{p}");
     }

@@ -3,12 +3,12 @@ use super::digamma;
 /// Dirichlet densities with natural parameters $\alpha - 1$.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dirichlet {
-    /// $\alpha$.
+    /// Concentration parameters $\alpha$, one for each category.
     pub concentration: Vec<f64>,
 }
 
 impl Dirichlet {
-    /// The member with these natural parameters, which need not be a density.
+    /// The member with these natural parameters, which may be improper.
     #[must_use]
     pub fn from_natural(natural: &[f64]) -> Self {
         Self { concentration: natural.iter().map(|x| x + 1.0).collect() }
@@ -27,13 +27,13 @@ impl Dirichlet {
         self.concentration.iter().map(|x| x / total).collect()
     }
 
-    /// Whether it is a density.
+    /// Whether it is a proper density: all concentrations are positive.
     #[must_use]
     pub fn is_proper(&self) -> bool {
         self.concentration.iter().all(|&x| x > 0.0 && x.is_finite())
     }
 
-    /// $KL(p \Vert q)$; infinite if one is not a density.
+    /// $KL(p \Vert q)$; infinite if one is improper.
     #[must_use]
     pub fn kl(&self, q: &Self) -> f64 {
         if !(self.is_proper() && q.is_proper()) {

@@ -3,17 +3,17 @@ use serde::{Deserialize, Serialize};
 /// Gamma densities with natural parameters $(a - 1, -b)$, for shape $a$ and rate $b$.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Gamma {
-    /// $a$.
+    /// Shape $a$.
     pub shape: f64,
-    /// $b$.
+    /// Rate $b$.
     pub rate: f64,
 }
 
 impl Gamma {
-    /// Natural parameters of a member.
+    /// Number of natural parameters.
     pub const WIDTH: usize = 2;
 
-    /// The member with these natural parameters, which need not be a density.
+    /// The member with these natural parameters, which may be improper.
     #[must_use]
     pub fn from_natural(natural: &[f64]) -> Self {
         Self { shape: natural[0] + 1.0, rate: -natural[1] }
@@ -25,10 +25,10 @@ impl Gamma {
         [self.shape - 1.0, -self.rate]
     }
 
-    /// Raises the shape and the rate of natural parameters to at least those of `least`; whether one was below.
-    pub fn raise(natural: &mut [f64], least: Self) -> bool {
+    /// Raises the shape and the rate of natural parameters to at least those of `min`. Returns whether one was below.
+    pub fn raise(natural: &mut [f64], min: Self) -> bool {
         let found = Self::from_natural(natural);
-        let allowed = Self { shape: found.shape.max(least.shape), rate: found.rate.max(least.rate) };
+        let allowed = Self { shape: found.shape.max(min.shape), rate: found.rate.max(min.rate) };
         natural.copy_from_slice(&allowed.natural());
         found != allowed
     }
@@ -51,7 +51,7 @@ impl Gamma {
         digamma(self.shape) - self.rate.ln()
     }
 
-    /// Whether it is a density.
+    /// Whether it is a proper density: shape and rate are positive.
     #[must_use]
     pub fn is_proper(self) -> bool {
         self.shape > 0.0 && self.rate > 0.0 && self.shape.is_finite() && self.rate.is_finite()

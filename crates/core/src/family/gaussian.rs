@@ -1,11 +1,11 @@
 use crate::math::{matrix, symmetric};
 use serde::{Deserialize, Serialize};
 
-/// Which covariances a [`Gaussian`] may have.
+/// The structure of the covariance of a [`Gaussian`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Covariance {
-    /// Any.
+    /// Any positive definite matrix.
     Full,
     /// Independent coordinates.
     Diagonal,
@@ -19,23 +19,23 @@ pub enum Covariance {
 /// $\rho\sqrt{D}$ for $\rho I$.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gaussian {
-    /// $D$.
+    /// Dimension $D$.
     pub dimension: usize,
-    /// Which covariances.
+    /// Structure of the covariance.
     pub covariance: Covariance,
 }
 
-/// A mean and a covariance matrix, row by row.
+/// A mean and a covariance matrix in row-major order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Moments {
-    /// $\mu$.
+    /// Mean $\mu$.
     pub mean: Vec<f64>,
-    /// $V$.
+    /// Covariance $V$, $D \times D$.
     pub covariance: Vec<f64>,
 }
 
 impl Gaussian {
-    /// Natural parameters of a member.
+    /// Number of natural parameters.
     #[must_use]
     pub fn width(self) -> usize {
         self.dimension
@@ -46,7 +46,7 @@ impl Gaussian {
             }
     }
 
-    /// Writes the precision matrix to `out`.
+    /// Writes the precision matrix to `out`, in row-major order.
     #[inline(always)]
     pub fn precision(self, natural: &[f64], out: &mut [f64]) {
         let d = self.dimension;
@@ -63,7 +63,7 @@ impl Gaussian {
         }
     }
 
-    /// Writes the coordinates of a precision matrix, or of what the family keeps of one.
+    /// Writes the coordinates of a precision matrix, projected to the structure of the family.
     #[inline(always)]
     pub fn set_precision(self, precision: &[f64], natural: &mut [f64]) {
         let d = self.dimension;
@@ -77,8 +77,8 @@ impl Gaussian {
         }
     }
 
-    /// The natural parameters of the member that is nearest, in $KL(p \Vert \cdot)$, to anything with these moments; `None`
-    /// if the covariance is not positive definite.
+    /// The natural parameters of the member nearest in $KL(p \Vert \cdot)$ to any $p$ with these moments (moment
+    /// matching); `None` if the covariance is not positive definite.
     #[must_use]
     pub fn natural(self, moments: &Moments) -> Option<Vec<f64>> {
         let d = self.dimension;
@@ -120,7 +120,7 @@ impl Gaussian {
         Some(Moments { mean, covariance })
     }
 
-    /// Whether the parameters are those of a density.
+    /// Whether the parameters are those of a proper density.
     #[must_use]
     pub fn is_proper(self, natural: &[f64]) -> bool {
         let d = self.dimension;
@@ -129,13 +129,14 @@ impl Gaussian {
         matrix::cholesky(&precision, d, &mut l) && natural.iter().all(|x| x.is_finite())
     }
 
-    /// Raises eigenvalues of the precision that are below `floor` to it, and leaves $\lambda$; whether any was.
+    /// Raises eigenvalues of the precision below `floor` to it, and keeps $\lambda$. Returns whether any was raised.
     pub fn project(self, natural: &mut [f64], floor: f64) -> bool {
         let d = self.dimension;
         match self.covariance {
             Covariance::Full => {
-                // Asked at every step, and nearly always answered by Gershgorin's circles: every eigenvalue is within the sum
-                // of the other elements of a row from its diagonal.
+                // Checked at every step, and nearly always decided by the Gershgorin bound: every eigenvalue is
+                // within the sum
+                // of the off-diagonal elements of a row from its diagonal element.
                 if matrix::gershgorin_bound(&natural[d..self.width()], d) >= floor {
                     return false;
                 }
@@ -161,7 +162,7 @@ impl Gaussian {
         }
     }
 
-    /// $\lambda \pm Pm$ for a mean $m$, with the sign of `sign`.
+    /// Adds $\pm Pm$ to $\lambda$ for a mean $m$, with the sign of `sign`.
     pub fn shift(self, mean: &[f64], natural: &mut [f64], sign: f64) {
         let d = self.dimension;
         let (lambda, coordinates) = natural.split_at_mut(d);
@@ -189,7 +190,7 @@ impl Gaussian {
         }
     }
 
-    /// $KL(p \Vert q)$ between two members; infinite if one is not a density.
+    /// $KL(p \Vert q)$ between two members; infinite if one is improper.
     #[must_use]
     pub fn kl(self, p: &[f64], q: &[f64]) -> f64 {
         match (self.moments(p), self.moments(q)) {
@@ -292,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn projection_raises_what_is_too_low_and_nothing_else() {
+    fn projection_raises_only_low_eigenvalues() {
         for covariance in [Covariance::Full, Covariance::Diagonal, Covariance::Isotropic] {
             let family = Gaussian { dimension: 2, covariance };
             let mut natural = vec![-1.0; family.width()];

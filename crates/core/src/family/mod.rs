@@ -1,9 +1,9 @@
 //! Exponential families in flat natural parameters.
 //!
-//! A member of a family is a slice of natural parameters. Multiplying densities adds the slices, so a cavity, a site
-//! and an average of sites are all made by plain arithmetic; only turning them into moments needs to know the family.
-//! Symmetric matrices are in the isometric coordinates of [`symmetric`](crate::math::symmetric), so that the Euclidean norm of
-//! a slice, and so clipping it, means the same for all of them.
+//! A member of a family is a slice of natural parameters. Multiplying densities adds the slices, so cavities, sites
+//! and averages of sites are sums of slices; only moments depend on the family. Symmetric matrices are in the
+//! isometric coordinates of [`symmetric`](crate::math::symmetric), so the Euclidean norm of a slice, and clipping it,
+//! does not depend on the family.
 
 mod beta;
 mod dirichlet;

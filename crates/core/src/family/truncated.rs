@@ -1,42 +1,43 @@
-//! Dirichlet densities cut off near the edges.
+//! Dirichlet densities truncated near the boundary of the simplex.
 
 use super::{Beta, Dirichlet};
 use rand::{Rng, RngExt};
 use rand_distr::Exp1;
 
-/// A Dirichlet density where no probability is below `least`.
+/// A Dirichlet density truncated to probabilities of at least `min`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TruncatedDirichlet {
-    /// The whole density.
-    pub whole: Dirichlet,
-    /// $a_0$, below one over the number of categories.
-    pub least: f64,
+    /// The density before truncation.
+    pub untruncated: Dirichlet,
+    /// Lower bound $a_0$ of each probability, below one over the number of categories.
+    pub min: f64,
 }
 
 impl TruncatedDirichlet {
-    /// $\log\frac{1 - (K-1)a_0}{a_0}$: how far $\log p(x|\theta)$ can differ between two records. Exchanging a record moves the log
-    /// density of a draw by at most twice that.
+    /// $\log\frac{1 - (K-1)a_0}{a_0}$: the largest difference of $\log p(x|\theta)$ between two records. Replacing a
+    /// record changes the log density of a draw by at most twice that.
     #[must_use]
     pub fn sensitivity(&self) -> f64 {
-        let others = self.whole.concentration.len() as f64 - 1.0;
-        ((1.0 - others * self.least) / self.least).ln()
+        let others = self.untruncated.concentration.len() as f64 - 1.0;
+        ((1.0 - others * self.min) / self.min).ln()
     }
 
-    /// An exact draw, by a sequence of cut off beta densities.
+    /// An exact draw, by rejection from a sequence of truncated beta densities.
     ///
-    /// Given the probabilities before it, each next one is proposed from its beta density, cut off so that all categories after it
-    /// can still have `least`. The proposal exceeds the target by one over the product of what the cuts leave, which depends
-    /// on the earlier draws; so the draw is kept with the probability of that product, and begun again otherwise. The
-    /// first factor is the same for all draws and left out.
+    /// Given the probabilities before it, each next one is proposed from its beta density, truncated so that all
+    /// later categories can still have `min`. The proposal exceeds the target by one over the product of the
+    /// probabilities that the truncations keep, which depends on the earlier draws; so the draw is accepted with the
+    /// probability of that product, and repeated otherwise. The first factor is the same for all draws and is
+    /// omitted.
     ///
-    /// A uniform density is uniform on a smaller simplex: there each share is `least` and a part of what is left, as exponential
-    /// variables have it.
+    /// A uniform density is uniform on a smaller simplex: there each probability is `min` plus a share of the
+    /// remainder, drawn by normalised exponential variables.
     pub fn draw(&self, rng: &mut impl Rng) -> Vec<f64> {
-        if self.whole.concentration.iter().all(|&a| a == 1.0) {
-            let mut draw: Vec<f64> = self.whole.concentration.iter().map(|_| rng.sample(Exp1)).collect();
+        if self.untruncated.concentration.iter().all(|&a| a == 1.0) {
+            let mut draw: Vec<f64> = self.untruncated.concentration.iter().map(|_| rng.sample(Exp1)).collect();
             let total: f64 = draw.iter().sum();
-            let left = 1.0 - self.least * draw.len() as f64;
-            draw.iter_mut().for_each(|x| *x = self.least + left * *x / total);
+            let left = 1.0 - self.min * draw.len() as f64;
+            draw.iter_mut().for_each(|x| *x = self.min + left * *x / total);
             return draw;
         }
         loop {
@@ -48,7 +49,7 @@ impl TruncatedDirichlet {
     }
 
     fn propose(&self, rng: &mut impl Rng) -> (Vec<f64>, f64) {
-        let concentration = &self.whole.concentration;
+        let concentration = &self.untruncated.concentration;
         let categories = concentration.len();
         let mut after: f64 = concentration.iter().sum();
         let (mut rest, mut kept) = (1.0, 1.0);
@@ -56,15 +57,15 @@ impl TruncatedDirichlet {
         for (k, &a) in concentration.iter().enumerate().take(categories - 1) {
             after -= a;
             let others = (categories - 1 - k) as f64;
-            let (low, high) = (self.least / rest, 1.0 - others * self.least / rest);
+            let (low, high) = (self.min / rest, 1.0 - others * self.min / rest);
             let (share, left) = Beta { a, b: after }.draw_between(low.min(high), high, rng);
             if k > 0 {
                 kept *= left;
             }
-            draw.push((rest * share).max(self.least));
+            draw.push((rest * share).max(self.min));
             rest -= rest * share;
         }
-        draw.push(rest.max(self.least));
+        draw.push(rest.max(self.min));
         (draw, kept)
     }
 }
@@ -75,19 +76,19 @@ mod tests {
     use rand::SeedableRng;
     use rand::rngs::ChaCha8Rng;
 
-    /// No component is below the truncation, and the log ratio over draws meets the formula but never exceeds it.
+    /// No component is below the truncation, and the log ratio over draws attains the formula but never exceeds it.
     /// The mean of the first component is that of the density on a grid.
     #[test]
-    fn draws_keep_away_from_the_edges_and_have_their_mean() {
+    fn truncated_draws_respect_the_minimum_and_have_their_mean() {
         let mut rng = ChaCha8Rng::seed_from_u64(3);
-        let (least, concentration) = (0.1, vec![0.7, 4.0, 1.5]);
+        let (min, concentration) = (0.1, vec![0.7, 4.0, 1.5]);
         let truncated =
-            TruncatedDirichlet { whole: Dirichlet { concentration: concentration.clone() }, least };
+            TruncatedDirichlet { untruncated: Dirichlet { concentration: concentration.clone() }, min };
         let (mut widest, mut sum, draws) = (0.0_f64, 0.0, 20_000);
         let mut squares = 0.0;
         for _ in 0..draws {
             let theta = truncated.draw(&mut rng);
-            assert!(theta.iter().all(|&p| p >= least) && (theta.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+            assert!(theta.iter().all(|&p| p >= min) && (theta.iter().sum::<f64>() - 1.0).abs() < 1e-12);
             let (low, high) = theta.iter().fold((1.0_f64, 0.0_f64), |(l, h), &p| (l.min(p), h.max(p)));
             widest = widest.max((high / low).ln());
             sum += theta[0];
@@ -101,9 +102,9 @@ mod tests {
         let (mut mass, mut first, cells) = (0.0, 0.0, 700);
         for i in 0..cells {
             for j in 0..cells {
-                let at = |k: i32| least + 0.7 * (f64::from(k) + 0.5) / f64::from(cells);
+                let at = |k: i32| min + 0.7 * (f64::from(k) + 0.5) / f64::from(cells);
                 let (p, q) = (at(i), at(j));
-                if p + q <= 1.0 - least {
+                if p + q <= 1.0 - min {
                     let parts = [p, q, 1.0 - p - q];
                     let logs = parts.iter().zip(&concentration).map(|(p, a)| (a - 1.0) * p.ln());
                     let weight = logs.sum::<f64>().exp();
@@ -118,15 +119,16 @@ mod tests {
         assert!((mean - expected).abs() < 4.0 * error + 1e-3, "{mean} {expected} {error}");
     }
 
-    /// A uniform density on the simplex of three shares of at least 0.1: a third each, with the variance $\tfrac1{18}0.7^2$ of a uniform Dirichlet on one of
-    /// 0.7. Five standard errors; and none of a concentration that is nearly 1, which goes the other way.
+    /// A uniform density on the simplex of three probabilities of at least 0.1: a mean of a third each, with the
+    /// variance $\tfrac1{18}0.7^2$ of a uniform Dirichlet on one of size 0.7. Five standard errors; and the same for
+    /// a concentration that is nearly 1, which is sampled by the other method.
     #[test]
-    fn uniform_draws_are_as_the_others() {
+    fn uniform_draws_have_the_moments_of_the_density() {
         let mut rng = ChaCha8Rng::seed_from_u64(4);
         let draws = 10_000;
         for a in [1.0, 1.0 + 1e-9] {
-            let whole = Dirichlet { concentration: vec![a; 3] };
-            let truncated = TruncatedDirichlet { whole, least: 0.1 };
+            let untruncated = Dirichlet { concentration: vec![a; 3] };
+            let truncated = TruncatedDirichlet { untruncated, min: 0.1 };
             let firsts: Vec<f64> = (0..draws).map(|_| truncated.draw(&mut rng)[0]).collect();
             let mean = firsts.iter().sum::<f64>() / f64::from(draws);
             let variance = firsts.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / f64::from(draws);

@@ -1,9 +1,9 @@
-//! Predictions of a number that is known to be within its bounds.
+//! Predictions of a number that lies within known bounds.
 
 use crate::model::{Highlight, ModelError, Point, Posterior, Predicted, Saved};
 
-/// A model whose target is a number between -1 and 1, because whoever encoded it moved it there: no other prediction is possible.
-/// Means and quantiles outside are moved to the nearer bound.
+/// A model whose target is a number between -1 and 1, since it was clipped when it was encoded. Means and quantiles
+/// outside are clipped to the nearer bound.
 pub struct Bounded<F>(pub F);
 
 impl<F: Posterior> Posterior for Bounded<F> {

@@ -1,4 +1,4 @@
-//! Why a model was not planned, fitted or loaded.
+//! Errors of planning, fitting and loading models.
 
 use crate::budget::LedgerError;
 use crate::model::settings::SettingKind;
@@ -8,7 +8,7 @@ use thiserror::Error;
 
 /// Why a model was not planned, fitted or loaded. Nothing in it depends on a record, with the exceptions of [`WallError`].
 #[derive(Debug, Error)]
-#[allow(missing_docs, reason = "each message says what its variant and fields are")]
+#[allow(missing_docs, reason = "each message explains its variant and fields")]
 pub enum ModelError {
     #[error("there is no model {name:?}; hint: known are {}", names())]
     Unknown { name: String },
@@ -52,7 +52,7 @@ pub enum ModelError {
         "this is not a plan for a {model} model of these inputs: {why}; hint: make one with `Plan::to_json`, and edit that"
     )]
     Plan { model: &'static str, why: String },
-    #[error("the noise left no density; hint: a larger epsilon, fewer inputs or more records are needed")]
+    #[error("the posterior became improper under the noise; hint: a larger epsilon, fewer inputs or more records are needed")]
     NoDensity,
     #[error("these arrays are not a fitted {model} model; hint: fit the model again")]
     NotSaved { model: &'static str },
@@ -68,7 +68,7 @@ pub enum ModelError {
 
 /// Why a fit of a model was not planned or not made.
 #[derive(Debug, Error)]
-#[allow(missing_docs, reason = "each message says what its variant is")]
+#[allow(missing_docs, reason = "each message explains its variant")]
 pub enum FitError {
     #[error(transparent)]
     Definition(#[from] DefinitionError),
@@ -86,9 +86,9 @@ pub enum FitError {
     Accounting(#[from] reticent_accounting::Error),
 }
 
-/// Why numbers do not define a model, or a plan of one. Nothing in it depends on a record.
+/// Why a model or its plan is invalid. Nothing in it depends on a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[allow(missing_docs, reason = "each message says what its variant and fields are")]
+#[allow(missing_docs, reason = "each message explains its variant and fields")]
 pub enum DefinitionError {
     #[error("the covariance of weights must be full or diagonal")]
     Covariance,
@@ -129,7 +129,7 @@ pub enum DefinitionError {
     Baseline,
 }
 
-/// What an error is about: what a caller may do next depends on it.
+/// The category of an error, which determines what a caller may do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
     /// Budget: the plan costs more than is allowed, or the ledger refused it.
@@ -140,12 +140,12 @@ pub enum ErrorKind {
     Data,
     /// The observer stopped the fit.
     Stopped,
-    /// What should not happen: noise, a journal, or numbers that are not finite.
+    /// An internal failure: noise, a journal, or numbers that are not finite.
     Internal,
 }
 
 impl ModelError {
-    /// What it is about.
+    /// The category of the error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -157,7 +157,7 @@ impl ModelError {
         }
     }
 
-    /// The refusal of the wall behind it, if there is one: every fit goes through a wall.
+    /// The wall's refusal that caused it, if there is one.
     #[must_use]
     pub fn wall(&self) -> Option<&WallError> {
         match self {
@@ -168,7 +168,7 @@ impl ModelError {
 }
 
 impl FitError {
-    /// What it is about.
+    /// The category of the error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {

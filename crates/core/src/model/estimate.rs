@@ -1,17 +1,17 @@
-//! What a fit takes: memory, work and the size of its file, from public numbers.
+//! The cost of a fit in memory, time and file size, from public numbers.
 
 use crate::model::ModelError;
 use std::fmt;
 
-/// Simple operations (a multiplication and an addition, with their loads) that a core does in a second: fewer than most do, so that
-/// times are rather too long than too short.
+/// Simple operations (a multiplication and an addition, with their loads) per second of one core: lower than for most
+/// machines, so that times are overestimated rather than underestimated.
 pub const OPERATIONS_PER_SECOND: f64 = 2e8;
 
-/// What a planned fit takes, to about an order of magnitude for operations and within a factor of 2 for files. It depends on public
-/// numbers only: those of the plan.
+/// The resources of a planned fit, to about an order of magnitude for operations and within a factor of 2 for files.
+/// It depends only on public numbers of the plan.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
-    /// Bytes of memory at once, beside the records.
+    /// Peak memory in bytes, without the records.
     pub memory: f64,
     /// Simple operations on one core, see [`OPERATIONS_PER_SECOND`].
     pub operations: f64,
@@ -19,21 +19,21 @@ pub struct Estimate {
     pub file_bytes: f64,
 }
 
-/// What a program takes before it fits anything.
+/// Memory of the program itself, in bytes.
 const BASE_MEMORY: f64 = 20e6;
 
-/// What a model file has beside its arrays: the schema, the plan, the receipt and the names of arrays.
+/// Size of a model file without its arrays: the schema, the plan, the receipt and the names of arrays, in bytes.
 const BASE_FILE: f64 = 6e3;
 
 impl Estimate {
-    /// From so many numbers in memory, operations, and numbers in the file.
+    /// From the number of values in memory, of operations, and of values in the file.
     #[must_use]
     pub fn new(numbers: f64, operations: f64, kept: f64) -> Self {
         Self { memory: BASE_MEMORY + 8.0 * numbers, operations, file_bytes: BASE_FILE + 8.0 * kept }
     }
 
-    /// With releases: so often, of so many numbers, each of which takes so many operations from each of so many records. Each thread
-    /// adds up contributions of its own.
+    /// Adds releases: their number, their width, the number of records and the operations for each record and
+    /// coordinate. Each thread has its own sums.
     #[must_use]
     pub fn releases(mut self, times: f64, width: f64, records: f64, each: f64) -> Self {
         self.memory += 8.0 * 16.0 * width;
@@ -47,7 +47,7 @@ impl Estimate {
         self.operations / OPERATIONS_PER_SECOND
     }
 
-    /// Whether it is within limits. What is not a number is not.
+    /// Checks the estimate against limits. NaN is within no limit.
     ///
     /// # Errors
     /// [`ModelError::TooLarge`] with the estimate and the limits.
@@ -66,7 +66,7 @@ impl fmt::Display for Estimate {
     }
 }
 
-/// What a fit may take without being asked for explicitly.
+/// Limits of a fit that is not explicitly allowed to be large.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
     /// Bytes of memory.
@@ -99,7 +99,7 @@ impl fmt::Display for Limits {
     }
 }
 
-/// Bytes for people.
+/// Bytes with a unit.
 struct Bytes(f64);
 
 impl fmt::Display for Bytes {
@@ -113,7 +113,7 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// Seconds for people.
+/// Seconds in a readable unit.
 struct Seconds(f64);
 
 impl fmt::Display for Seconds {

@@ -1,26 +1,26 @@
 //! The number of records with a known target.
 //!
-//! A record without a target is absent: it contributes nothing to any sum. How many there are is private, so a model that needs the number of
-//! the others gets it from the wall like everything else. Under add/remove adjacency the number of records itself is private, and the count
-//! also replaces the guess that the plan was made with.
+//! A record without a target is absent: it contributes nothing to any sum. The number of absent records is private,
+//! so a model that needs the number of the others gets it by a release. Under add/remove adjacency the number of
+//! records itself is private, and the count also replaces the guess in the plan.
 
 use crate::budget::Adjacency;
 use crate::math::normal::Tail;
 use crate::wall::{Geometry, Query, Released, Sampler, Sums};
 
-/// The share of the budget, as a share of $\mu^2$: it raises the noise of all else by half a per cent.
+/// The share of the budget, as a share of $\mu^2$: it raises all other noise by half a per cent.
 pub(crate) const SHARE: f64 = 0.01;
-/// The share of records that lack a target, before anything is known: the mean of an exponential distribution.
-const USUALLY_MISSING: f64 = 0.02;
+/// Prior mean of the share of records without a target, which has an exponential prior.
+const PRIOR_MISSING_SHARE: f64 = 0.02;
 
-/// Each record with a target counts 1.
+/// Each record with a target contributes 1.
 pub(crate) struct KnownTargets;
 
 impl KnownTargets {
     /// The planned release.
     ///
     /// # Privacy
-    /// A count between 0 and 1 for each record: one record moves it by at most 1 under both adjacencies.
+    /// A count between 0 and 1 for each record: its sensitivity is 1 under both adjacencies.
     pub(crate) fn sums(noise_multiplier: f64) -> Sums {
         Sums {
             what: "records with a known target".into(),
@@ -32,26 +32,27 @@ impl KnownTargets {
         }
     }
 
-    /// The number of records with a known target: the posterior mean given a noisy count. Under replace-one adjacency there are at most `records`, and
-    /// few are missing a priori; under add/remove `records` is a guess that may be off by a factor of two or so.
+    /// The number of records with a known target: the posterior mean given a noisy count. Under replace-one adjacency
+    /// there are at most `records`, and few are missing a priori; under add/remove `records` is a guess that may be
+    /// wrong by a factor of about two.
     pub(crate) fn estimate(count: f64, noise_sd: f64, records: usize, adjacency: Adjacency) -> f64 {
-        let most = records as f64;
+        let records_total = records as f64;
         match adjacency {
             Adjacency::AddRemove => {
-                let (noise, prior) = (noise_sd * noise_sd, most * most);
-                ((count * prior + most * noise) / (prior + noise)).max(1.0)
+                let (noise, prior) = (noise_sd * noise_sd, records_total * records_total);
+                ((count * prior + records_total * noise) / (prior + noise)).max(1.0)
             }
             Adjacency::ReplaceOne => {
-                let at = most - count - noise_sd * noise_sd / (USUALLY_MISSING * most);
-                // The mean of a normal distribution cut off at 0.
+                let at = records_total - count - noise_sd * noise_sd / (PRIOR_MISSING_SHARE * records_total);
+                // The mean of a truncated normal distribution.
                 let missing =
                     if noise_sd > 0.0 { at + noise_sd * Tail::at(at / noise_sd).hazard } else { at };
-                (most - missing).clamp(1.0, most)
+                (records_total - missing).clamp(1.0, records_total)
             }
         }
     }
 
-    /// The same from a release.
+    /// The estimate from a release.
     pub(crate) fn read(released: &Released, records: usize, adjacency: Adjacency) -> f64 {
         Self::estimate(released.values[0], released.noise_sd[0], records, adjacency)
     }
@@ -71,7 +72,7 @@ impl Query for KnownTargets {
 mod tests {
     use super::*;
 
-    /// Without noise it is the count; with a little it is near; with much noise it is what was expected beforehand.
+    /// Without noise it is the count; with little noise it is near the count; with much noise it is the prior mean.
     #[test]
     fn counts_are_weighed_against_what_is_usual() {
         let replace = |count, sd| KnownTargets::estimate(count, sd, 1000, Adjacency::ReplaceOne);
@@ -79,10 +80,10 @@ mod tests {
         assert_eq!(replace(1000.0, 0.0), 1000.0);
         // The prior moves the mean by the variance over its own mean.
         assert!((replace(800.0, 5.0) - 801.25).abs() < 1e-9);
-        // All there: half a normal distribution is missing, a little less for the prior.
+        // No record is missing: the estimate is a half-normal mean, slightly less because of the prior.
         let missing = 1000.0 - replace(1000.0, 5.0);
         assert!((missing / (5.0 * (2.0 / std::f64::consts::PI).sqrt()) - 0.9).abs() < 0.02, "{missing}");
-        // 1e5 of noise and a count of half: the exponential prior alone, whose mean is 20.
+        // A noise of 1e5 and half of the count: the exponential prior dominates, whose mean is 20.
         assert!((1000.0 - replace(500.0, 1e5) - 20.0).abs() < 0.5);
         for count in [-1e9, -5.0, 0.0, 1e9] {
             assert!((1.0..=1000.0).contains(&replace(count, 30.0)));

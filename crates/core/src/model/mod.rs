@@ -1,4 +1,4 @@
-//! Models: planned, priced, fitted, saved, loaded and asked for predictions in the same way.
+//! Models: planned, priced, fitted, saved, loaded and used for predictions through the same traits.
 //!
 //! - A [`Model`] has a name and [settings](Setting), and turns the public [`TableShape`] of encoded rows into a plan.
 //! - A [`Planned`] fit can be read, priced, edited as JSON and run on records.

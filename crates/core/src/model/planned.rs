@@ -10,64 +10,64 @@ use crate::wall::{NoiseSource, Plan, Records, Wall, WallError};
 use serde::Serialize;
 use serde_json::Value;
 
-/// A fit that could be made: all that it will release, and what is done with the releases.
+/// A planned fit: all of its releases, and the inference from them.
 pub trait Planned: Send + Sync {
-    /// The plan, to be edited.
+    /// The plan as editable JSON.
     fn to_json(&self) -> Value;
-    /// Everything that the fit will release. Price, outline, ledger request and receipt are read from it.
+    /// All releases of the fit. Price, outline, ledger request and receipt are derived from it.
     ///
     /// # Errors
-    /// [`ModelError`] if the wall would refuse it.
+    /// [`ModelError`] if the wall refuses the plan.
     fn releases(&self) -> Result<Plan, ModelError>;
-    /// What to expect of the fit: a name and a number each.
+    /// Expected accuracy figures: a name and a number each.
     fn expected(&self) -> Vec<(String, f64)> {
         Vec::new()
     }
-    /// Why it is this plan.
+    /// The reasons for the choices of the plan.
     fn why(&self) -> Vec<String> {
         Vec::new()
     }
-    /// Whether every field is in its range, and agrees with the others and with the facts.
+    /// Checks that every field is in range and consistent with the others and with the table shape.
     ///
     /// # Errors
     /// [`ModelError::Plan`] with the field and its range.
-    fn validate(&self, facts: &TableShape) -> Result<(), ModelError>;
-    /// Refuses a fit with or without privacy that the plan is not for. By default it is for both.
+    fn validate(&self, shape: &TableShape) -> Result<(), ModelError>;
+    /// Refuses a fit with or without privacy that the plan is not for. By default both are allowed.
     ///
     /// # Errors
     /// [`ModelError`].
     fn check_privacy(&self, _privacy: Option<&Privacy>) -> Result<(), ModelError> {
         Ok(())
     }
-    /// What it takes, from the numbers of the plan alone.
+    /// Resources of the fit, from the numbers of the plan alone.
     fn cost_estimate(&self) -> Estimate;
-    /// Makes the releases of [`releases`](Self::releases), which the wall was built for, and turns them into a posterior. How
-    /// often a released value was moved back into its domain comes with it.
+    /// Makes the releases of [`releases`](Self::releases), which the wall was built for, and turns them into a
+    /// posterior. Returns the number of projections with it.
     ///
     /// # Errors
-    /// [`ModelError`]; what was released stays spent.
+    /// [`ModelError`]; releases already made stay charged.
     fn fit(&self, wall: &mut Wall) -> Result<(Box<dyn Posterior>, u64), ModelError>;
 }
 
 impl dyn Planned + '_ {
-    /// The plan for people.
+    /// A summary of the plan.
     ///
     /// # Errors
-    /// [`ModelError`] if the wall would refuse it.
+    /// [`ModelError`] if the wall refuses the plan.
     pub fn outline(&self) -> Result<Outline, ModelError> {
         let releases = self.releases()?.entries().map(Release::from).collect();
         Ok(Outline { releases, expected: self.expected(), why: self.why() })
     }
 
-    /// What it costs at this delta.
+    /// The cost at this delta.
     ///
     /// # Errors
-    /// [`ModelError`] if the wall would refuse it.
+    /// [`ModelError`] if the wall refuses the plan.
     pub fn price(&self, delta: f64) -> Result<Cost, ModelError> {
         Ok(self.releases()?.price(delta).map_err(WallError::from)?)
     }
 
-    /// Builds a wall around records, fits, and settles; without privacy if none is asked for.
+    /// Builds a wall around records, fits, and settles; without privacy if there is no budget.
     ///
     /// # Errors
     /// [`ModelError`]; nothing was released if the wall could not be built.
@@ -85,29 +85,29 @@ impl dyn Planned + '_ {
     }
 }
 
-/// What a plan does, for people.
+/// A summary of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outline {
-    /// What it releases.
+    /// The releases, one entry for each group.
     pub releases: Vec<Release>,
-    /// What to expect of it: a name and a number each.
+    /// Expected accuracy figures: a name and a number each.
     pub expected: Vec<(String, f64)>,
-    /// Why it is this plan.
+    /// The reasons for the choices of the plan.
     pub why: Vec<String>,
 }
 
-/// Releases of the same kind.
+/// A group of releases of the same kind.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Release {
-    /// What is released.
+    /// Description of the released quantity.
     pub what: String,
-    /// Numbers in each.
+    /// Coordinates of each release.
     pub width: usize,
-    /// How many.
+    /// Number of releases.
     pub times: u64,
-    /// The norm that contributions are clipped to.
+    /// Clipping norm of contributions.
     pub clip: f64,
-    /// The standard deviation of the noise over the sensitivity.
+    /// Standard deviation of the noise over the sensitivity.
     pub noise_multiplier: f64,
 }
 
@@ -129,50 +129,50 @@ pub(crate) fn gaussian_mu(privacy: &Privacy) -> Result<f64, FitError> {
     Ok(crate::engine::gdp_mu(privacy)?)
 }
 
-/// Reads a plan of this model.
+/// Parses a plan of this model.
 ///
 /// # Errors
-/// [`ModelError::Plan`] with what is missing or of another kind.
+/// [`ModelError::Plan`] with the missing or mistyped field.
 pub fn parse<T: serde::de::DeserializeOwned>(model: &'static str, plan: &Value) -> Result<T, ModelError> {
     T::deserialize(plan).map_err(|error| ModelError::Plan { model, why: error.to_string() })
 }
 
-/// Whether a plan is for records of as many inputs as the schema has, and for as many of them as there are.
+/// Checks that a plan is for the inputs of the schema and the number of records.
 ///
 /// # Errors
-/// [`ModelError::Plan`] with what differs.
+/// [`ModelError::Plan`] with the difference.
 pub fn same_shape(
     model: &'static str,
     (inputs, records): (usize, usize),
-    facts: &TableShape,
+    shape: &TableShape,
 ) -> Result<(), ModelError> {
-    let why = if inputs != facts.inputs() {
-        format!("it has {inputs} inputs, and the schema {}", facts.inputs())
-    } else if records != facts.records {
-        format!("it is for {records} records, and there are {}", facts.records)
+    let why = if inputs != shape.inputs() {
+        format!("it has {inputs} inputs, and the schema has {}", shape.inputs())
+    } else if records != shape.records {
+        format!("it is for {records} records, and there are {}", shape.records)
     } else {
         return Ok(());
     };
     Err(ModelError::Plan { model, why })
 }
 
-/// The same for plans that have the inputs of each column.
+/// As [`same_shape`], for plans that list the inputs of each column.
 ///
 /// # Errors
-/// [`ModelError::Plan`] with what differs.
+/// [`ModelError::Plan`] with the difference.
 pub fn same_columns(
     model: &'static str,
     (columns, records): (&[usize], usize),
-    facts: &TableShape,
+    shape: &TableShape,
 ) -> Result<(), ModelError> {
-    if columns != facts.columns {
+    if columns != shape.columns {
         let why = "its columns are not those of the schema".to_owned();
         return Err(ModelError::Plan { model, why });
     }
-    same_shape(model, (facts.inputs(), records), facts)
+    same_shape(model, (shape.inputs(), records), shape)
 }
 
-/// A field of a plan that is out of its range.
+/// The error for a field of a plan that is out of range.
 pub fn out_of_range(model: &'static str) -> impl Fn(FieldError) -> ModelError {
     move |error| ModelError::Plan { model, why: error.to_string() }
 }

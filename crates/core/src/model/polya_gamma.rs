@@ -1,11 +1,12 @@
-//! Polya-Gamma variables: what makes a binomial likelihood conjugate to Gaussian weights.
+//! Polya-Gamma variables, which make a binomial likelihood conjugate to Gaussian weights.
 //!
 //! For $\psi = w \cdot x$ and a target $y \in \{0, 1\}$,
 //!
 //! $$\frac{e^{y\psi}}{1 + e^\psi} = \tfrac12 e^{(y - 1/2)\psi} \int e^{-\omega\psi^2/2}\, PG(\omega|1, 0)\, d\omega.$$
 //!
-//! Given $\omega$ that is Gaussian in $w$. The optimal $q(\omega)$ is $PG(1, c)$ with $c^2 = E[\psi^2]$, of which variational Bayes needs to know
-//! the [`mean`] only; what then remains of the likelihood is a bound, $(y - 1/2)E[\psi] - \log(2\cosh(c/2))$.
+//! Given $\omega$ that is Gaussian in $w$. The optimal $q(\omega)$ is $PG(1, c)$ with $c^2 = E[\psi^2]$, of which
+//! variational Bayes only needs the [`mean`]; the remaining likelihood is a bound,
+//! $(y - 1/2)E[\psi] - \log(2\cosh(c/2))$.
 //!
 //! # Citation
 //! Polson, Scott, Windle, "Bayesian inference for logistic models using Polya-Gamma latent variables", JASA 2013; Algorithm 4 of Park et
@@ -22,13 +23,13 @@ pub fn mean(c: f64) -> f64 {
         let rest = 1.0 / 480.0 + square * (-17.0 / 80_640.0 + square * (31.0 / 1_451_520.0));
         0.25 + square * (-1.0 / 48.0 + square * rest)
     } else {
-        // tanh(c/2) by one exponential, which is nothing beside 1 beyond 40.
+        // tanh(c/2) by one exponential, which is negligible beyond 40.
         let e = (-c.min(40.0)).exp();
         (1.0 - e) / ((1.0 + e) * (2.0 * c))
     }
 }
 
-/// $\log(2\cosh(c/2))$, which is what a record loses in the bound.
+/// $\log(2\cosh(c/2))$, the normaliser of a record in the bound.
 #[must_use]
 pub fn log_normaliser(c: f64) -> f64 {
     let c = c.abs();

@@ -5,45 +5,46 @@ use serde::Serialize;
 
 /// A fitted model. All of it is public if the fit was private.
 pub trait Posterior: Send + Sync {
-    /// What is known of a record with these inputs, with the quantiles of these probabilities if the target is a number.
+    /// The prediction for a record with these inputs, with the quantiles of these probabilities if the target is
+    /// numeric.
     fn predict(&self, inputs: &[f64], probabilities: &[f64]) -> Predicted;
-    /// What is known of points among the inputs, such as the means of components. Most models have none.
+    /// Estimated points in the space of inputs, such as the means of components. Most models have none.
     fn points(&self) -> Vec<Point> {
         Vec::new()
     }
-    /// What the model is about in a few words each, such as the words of topics, given the names of the inputs. Most models have none.
+    /// Short summaries, such as the top words of topics, given the names of the inputs. Most models have none.
     fn highlights(&self, _inputs: &[String]) -> Vec<Highlight> {
         Vec::new()
     }
-    /// What a reader must know before relying on the model, as sentences, given the names of the inputs. Most models have none.
+    /// Warnings for readers of the model, as sentences, given the names of the inputs. Most models have none.
     fn warnings(&self, _inputs: &[String]) -> Vec<String> {
         Vec::new()
     }
-    /// The model as named arrays.
+    /// The posterior as named arrays.
     ///
     /// # Errors
-    /// [`ModelError::NotFinite`] if it cannot be written.
+    /// [`ModelError::NotFinite`] if it contains numbers that JSON cannot represent.
     fn save(&self) -> Result<Saved, ModelError>;
 }
 
-/// A part of a model in a few words.
+/// A short summary of a part of a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Highlight {
-    /// What it is.
+    /// Name of the part.
     pub name: String,
-    /// What is most of it.
+    /// Its main content.
     pub text: String,
 }
 
-/// A point among the inputs that is not known exactly.
+/// An estimated point in the space of inputs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Point {
-    /// What it is.
+    /// Name of the point.
     pub name: String,
-    /// Where it is.
+    /// Posterior mean, in encoded units.
     pub mean: Vec<f64>,
-    /// The standard deviation of each coordinate that the records leave.
+    /// Standard deviation of each coordinate without the privacy noise.
     pub records_sd: Vec<f64>,
-    /// The same with what the privacy noise adds.
+    /// Standard deviation of each coordinate with the privacy noise.
     pub sd: Vec<f64>,
 }

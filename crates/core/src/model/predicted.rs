@@ -1,28 +1,28 @@
-//! What a fitted model says about a record.
+//! Predictions of a fitted model.
 
 use crate::math::vector::sigmoid;
 use crate::model::Prediction;
 
-/// Where the uncertainty of a prediction comes from.
+/// The variance of a prediction by source.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Variances {
-    /// What the records leave open about the function.
+    /// Posterior variance of the function without the privacy noise.
     pub records: f64,
-    /// What the privacy noise adds to that.
+    /// Variance added by the privacy noise.
     pub privacy: f64,
-    /// Of a target about the function.
+    /// Variance of a target about the function.
     pub targets: f64,
 }
 
 impl Variances {
-    /// Of a target about its prediction.
+    /// Total variance of a target about its prediction.
     #[must_use]
     pub fn total(&self) -> f64 {
         self.records + self.privacy + self.targets
     }
 }
 
-/// The function from the score of a record to the probability of its second class.
+/// The inverse link, from the score of a record to the probability of its second class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Link {
     /// The normal distribution function.
@@ -45,55 +45,55 @@ impl Link {
 /// A prediction for one record, in encoded units.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Predicted {
-    /// Of a number.
+    /// For a numeric target.
     Number {
         /// The expected target.
         mean: f64,
         /// Its uncertainty.
         variances: Variances,
-        /// The quantiles that were asked for.
+        /// The requested quantiles.
         quantiles: Vec<f64>,
     },
-    /// Of two classes.
+    /// For two classes.
     Class {
         /// How probable the second class is, the one encoded as 1.
         probability: f64,
         /// The expected score behind it.
         score: f64,
-        /// What makes a probability of a score.
+        /// The inverse link of the score.
         link: Link,
-        /// The uncertainty of the score, on the score's scale.
+        /// The variance of the score, on the scale of the score.
         variances: Variances,
     },
-    /// Of the component of a mixture.
+    /// For the component of a mixture.
     Component {
         /// The logarithm of the density of the record.
         log_density: f64,
         /// How probable each component is.
         probabilities: Vec<f64>,
     },
-    /// Of the topics of a document.
+    /// For the topics of a document.
     Topics {
         /// A lower bound on the logarithm of the probability of its words.
         bound: f64,
-        /// How many these are.
+        /// Number of words.
         words: f64,
         /// The expected share of each topic.
         shares: Vec<f64>,
     },
-    /// Of a record from what its hidden units are.
+    /// For a record given its hidden units.
     Reconstruction {
         /// A lower bound on the logarithm of its probability.
         bound: f64,
-        /// The share of its inputs that are on the right side of one half.
+        /// The share of its inputs whose probability is on the correct side of one half.
         right: f64,
-        /// How probable a one is for each input.
+        /// The probability of a one for each input.
         probabilities: Vec<f64>,
     },
 }
 
 impl Predicted {
-    /// The same with a mean and quantiles of a number that are within its bounds, -1 and 1.
+    /// The prediction with its mean and quantiles clipped to the bounds of a number, -1 and 1.
     #[must_use]
     pub fn within_bounds(self) -> Self {
         match self {

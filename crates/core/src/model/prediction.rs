@@ -3,11 +3,11 @@ use crate::math::normal;
 /// A Gaussian prediction.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Prediction {
-    /// Of the output and of the target.
+    /// Mean of the output and of the target.
     pub mean: f64,
-    /// Of the output: what records leave open, and what the privacy noise adds.
+    /// Variance of the output, including that of the privacy noise.
     pub variance: f64,
-    /// Of a target about the output.
+    /// Variance of a target about the output.
     pub noise_variance: f64,
 }
 
@@ -25,7 +25,7 @@ impl Prediction {
         normal::cdf(self.mean / (self.variance + self.noise_variance).sqrt())
     }
 
-    /// The value below which a target is with this probability.
+    /// The quantile of a target.
     #[must_use]
     pub fn quantile(&self, probability: f64) -> f64 {
         self.mean + (self.variance + self.noise_variance).sqrt() * normal::quantile(probability)

@@ -21,13 +21,13 @@ pub trait Model: Sync {
     fn references(&self) -> &'static [Reference];
     /// The family of its posterior.
     fn family(&self) -> &'static str;
-    /// What it can predict.
+    /// The kinds of target that it supports.
     fn targets(&self) -> &'static [Target];
-    /// What it can be given, with ranges and defaults.
+    /// Its settings, with ranges and defaults.
     fn settings(&self) -> &'static [Setting] {
         &[]
     }
-    /// Whether numbers must be scaled by bounds: what is outside -1 and 1 would be cut off.
+    /// Whether numbers must be scaled by bounds: values outside -1 and 1 are clipped.
     fn needs_bounds(&self) -> bool {
         true
     }
@@ -39,57 +39,59 @@ pub trait Model: Sync {
     fn can_be_pure(&self) -> bool {
         false
     }
-    /// Makes a plan, given that the target and the settings are allowed. Use `plan`, which sees to that.
+    /// Makes a plan for a valid target and valid settings. Call `plan`, which checks them.
     ///
     /// # Errors
-    /// [`ModelError`] if there is no such fit.
-    fn new_plan(&self, facts: &TableShape, privacy: Option<&Privacy>)
+    /// [`ModelError`] if no fit is possible.
+    fn new_plan(&self, shape: &TableShape, privacy: Option<&Privacy>)
     -> Result<Box<dyn Planned>, ModelError>;
-    /// Reads a plan without a look at its numbers. Use `read_plan`, which has one.
+    /// Parses a plan without checking its numbers. Call `read_plan`, which does.
     ///
     /// # Errors
-    /// [`ModelError::Plan`] if it is none.
-    fn parse_plan(&self, facts: &TableShape, plan: &Value) -> Result<Box<dyn Planned>, ModelError>;
-    /// What the smallest fit of such a model takes, before a plan is made; by default nothing, where making a plan takes next to nothing.
-    fn least_estimate(&self, _facts: &TableShape) -> Option<Estimate> {
+    /// [`ModelError::Plan`] if it cannot be parsed.
+    fn parse_plan(&self, shape: &TableShape, plan: &Value) -> Result<Box<dyn Planned>, ModelError>;
+    /// Resources of the smallest fit of such a model, before a plan is made; `None` where making a plan is cheap.
+    fn min_estimate(&self, _facts: &TableShape) -> Option<Estimate> {
         None
     }
-    /// Reads a fitted model.
+    /// Loads a fitted model.
     ///
     /// # Errors
-    /// [`ModelError::NotSaved`] if it is none.
+    /// [`ModelError::NotSaved`] if the arrays are not those of this model.
     fn load(&self, saved: &Saved) -> Result<Box<dyn Posterior>, ModelError>;
 }
 
 impl dyn Model + '_ {
-    /// Plans a fit from public facts; without privacy if none is asked for.
+    /// Plans a fit from the public table shape; without privacy if there is no budget.
     ///
     /// # Errors
-    /// [`ModelError`] if there is no such fit, a setting is out of its range, or it would take more than the [limits](TableShape::limits).
+    /// [`ModelError`] if no fit is possible, a setting is out of range, or the fit would exceed the
+    /// [limits](TableShape::limits).
     pub fn plan(
         &self,
-        facts: &TableShape,
+        shape: &TableShape,
         privacy: Option<&Privacy>,
     ) -> Result<Box<dyn Planned>, ModelError> {
-        check_settings(self, facts)?;
-        self.least_estimate(facts).map_or(Ok(()), |least| least.check(&facts.limits))?;
-        accepted(self.new_plan(facts, privacy)?, facts)
+        check_settings(self, shape)?;
+        self.min_estimate(shape).map_or(Ok(()), |least| least.check(&shape.limits))?;
+        accepted(self.new_plan(shape, privacy)?, shape)
     }
 
-    /// Reads a plan that [`Planned::to_json`] wrote and someone may have edited. Every field of it is in its range and agrees with
-    /// the others and with the facts: what is read can be fitted.
+    /// Reads a plan that [`Planned::to_json`] wrote and a user may have edited. Every field is checked to be in range
+    /// and consistent with the others and with the table shape, so that the result can be fitted.
     ///
     /// # Errors
-    /// [`ModelError::Plan`] if it is none, [`ModelError::TooLarge`] if it would take more than the [limits](TableShape::limits).
-    pub fn read_plan(&self, facts: &TableShape, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
-        check_settings(self, facts)?;
-        accepted(self.parse_plan(facts, plan)?, facts)
+    /// [`ModelError::Plan`] if it is invalid, [`ModelError::TooLarge`] if it would exceed the
+    /// [limits](TableShape::limits).
+    pub fn read_plan(&self, shape: &TableShape, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
+        check_settings(self, shape)?;
+        accepted(self.parse_plan(shape, plan)?, shape)
     }
 }
 
-fn accepted(planned: Box<dyn Planned>, facts: &TableShape) -> Result<Box<dyn Planned>, ModelError> {
-    planned.validate(facts)?;
-    planned.cost_estimate().check(&facts.limits)?;
+fn accepted(planned: Box<dyn Planned>, shape: &TableShape) -> Result<Box<dyn Planned>, ModelError> {
+    planned.validate(shape)?;
+    planned.cost_estimate().check(&shape.limits)?;
     Ok(planned)
 }
 
@@ -107,8 +109,8 @@ pub fn models() -> &'static [&'static dyn Model] {
 /// Models of other crates, and whether the list has been read.
 static ADDED: Mutex<(Vec<&'static dyn Model>, bool)> = Mutex::new((Vec::new(), false));
 
-/// Adds a model of another crate, so that it is planned, fitted, saved and loaded by its name like every other. It has to be added
-/// before the first look at the list, since the list does not change after that; returns whether it was.
+/// Registers a model of another crate, so that it is planned, fitted, saved and loaded by its name like every other.
+/// It must be registered before the first use of the list, which does not change after that; returns whether it was.
 pub fn register(model: &'static dyn Model) -> bool {
     let mut added = ADDED.lock().unwrap_or_else(PoisonError::into_inner);
     if !added.1 {
@@ -140,7 +142,7 @@ static MODELS: &[&dyn Model] = &[
 /// The model of this name.
 ///
 /// # Errors
-/// [`ModelError::Unknown`] lists those that there are.
+/// [`ModelError::Unknown`] with a list of the models.
 pub fn model(name: &str) -> Result<&'static dyn Model, ModelError> {
     let found = models().iter().copied().find(|model| model.name() == name);
     found.ok_or_else(|| ModelError::Unknown { name: name.to_owned() })

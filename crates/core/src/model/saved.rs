@@ -1,4 +1,4 @@
-//! A fitted model as named arrays, and the little that is no array as JSON.
+//! A fitted model as named arrays, and the rest as JSON.
 
 use crate::model::ModelError;
 use serde::Serialize;
@@ -6,23 +6,23 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// A fitted model as arrays of numbers and a description of them. Nothing is lost.
+/// A fitted model as arrays of numbers and a JSON description. The conversion is lossless.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Saved {
-    /// The arrays, each with its lengths, by name.
+    /// The arrays by name, each with its shape.
     pub arrays: BTreeMap<String, (Vec<usize>, Vec<f64>)>,
-    /// The rest. Where an array was taken out, its name is left.
+    /// The rest, with the name of each array in its place.
     pub state: Value,
 }
 
-/// The key of an object that stands for an array.
+/// The key of an object that refers to an array.
 const ARRAY: &str = "array";
 
 impl Saved {
-    /// Takes a value apart: each list of fractional numbers becomes an array that is named by its place.
+    /// Splits a value: each list of floating-point numbers becomes an array that is named by its path.
     ///
     /// # Errors
-    /// [`ModelError::NotFinite`]: JSON has no such numbers.
+    /// [`ModelError::NotFinite`]: JSON cannot represent such numbers.
     pub fn of(value: &impl Serialize) -> Result<Self, ModelError> {
         let mut arrays = BTreeMap::new();
         let value = serde_json::to_value(value).map_err(|_| ModelError::NotFinite)?;
@@ -30,10 +30,10 @@ impl Saved {
         Ok(Self { arrays, state })
     }
 
-    /// Puts it together again.
+    /// The inverse of [`of`](Self::of).
     ///
     /// # Errors
-    /// [`ModelError::NotSaved`] if it is not what was taken apart.
+    /// [`ModelError::NotSaved`] if the result is not of this type.
     pub fn restore<T: DeserializeOwned>(&self, model: &'static str) -> Result<T, ModelError> {
         let value = put(self.state.clone(), &self.arrays).ok_or(ModelError::NotSaved { model })?;
         T::deserialize(value).map_err(|_| ModelError::NotSaved { model })
@@ -102,15 +102,15 @@ mod tests {
             nothing: None,
             empty: Vec::new(),
         };
-        let whole = vec![part(0.1), part(f64::MIN_POSITIVE)];
-        let saved = Saved::of(&whole).unwrap();
+        let parts = vec![part(0.1), part(f64::MIN_POSITIVE)];
+        let saved = Saved::of(&parts).unwrap();
         assert_eq!(saved.arrays.keys().collect::<Vec<_>>(), ["0.weights", "1.weights"]);
         let again: Vec<Part> = saved.restore("test").unwrap();
-        for (a, b) in again.iter().zip(&whole) {
+        for (a, b) in again.iter().zip(&parts) {
             let bits = |part: &Part| part.weights.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
             assert_eq!(bits(a), bits(b));
         }
-        assert_eq!(again, whole);
+        assert_eq!(again, parts);
         assert!(matches!(Saved::of(&vec![f64::NAN]), Err(ModelError::NotFinite)));
         let lost = Saved { arrays: BTreeMap::new(), ..saved };
         assert!(matches!(lost.restore::<Vec<Part>>("test"), Err(ModelError::NotSaved { .. })));

@@ -1,4 +1,4 @@
-//! How good predictions are, on records whose targets are known.
+//! Scores of predictions on records with known targets.
 
 use crate::model::Predicted;
 use serde::{Deserialize, Serialize};
@@ -9,54 +9,55 @@ pub const QUANTILES: [f64; 21] = [
     0.95, 0.975,
 ];
 
-/// Bins of the probability of a class.
+/// Number of bins of the probability of a class.
 const BINS: usize = 10;
 
-/// What was predicted beside what happened.
+/// A point of a calibration curve.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
-    /// Of a number: a probability. Of a class: the mean of the probabilities in a bin.
+    /// For a number: a probability. For a class: the mean of the probabilities in a bin.
     pub predicted: f64,
-    /// Of a number: the share of targets below that quantile. Of a class: how often it was the second one.
+    /// For a number: the share of targets below that quantile. For a class: the observed frequency of the second one.
     pub happened: f64,
-    /// How many records that is about.
+    /// Number of records in the bin.
     pub count: u64,
 }
 
-/// How good predictions are.
+/// Scores of predictions.
 ///
 /// # Privacy
-/// A statistic of the records that it is about, without noise: publish it only if these are public.
+/// A statistic of the test records without noise: publish it only if these are public.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Score {
-    /// How many records.
+    /// Number of scored records.
     pub records: u64,
-    /// How many further ones have no target that could be compared with a prediction.
+    /// Number of further records without a target.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub without_target: u64,
-    /// The mean of the logarithm of the probability, or of the density, of the target; of the record, for mixtures, and a lower
-    /// bound of that for topics and belief networks.
+    /// Mean log probability or log density of the target; of the record, for mixtures, and a lower bound of it for
+    /// topics and belief networks.
     #[serde(deserialize_with = "number_or_null")]
     pub log_likelihood: f64,
-    /// The root of the mean squared error, of a number.
+    /// Root mean squared error of a numeric target, in the column's unit.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rmse: Option<f64>,
-    /// The share of targets in the central intervals of 50, 80 and 95 %, of a number.
+    /// Coverage of the central credible intervals of 50, 80 and 95 %, for a numeric target.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub coverage: Option<[f64; 3]>,
-    /// $e^{-\text{bound}/\text{words}}$ over all words, of documents: an upper bound.
+    /// $e^{-\text{bound}/\text{words}}$ over all words of documents: an upper bound.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub perplexity: Option<f64>,
-    /// The share of right classes, or of inputs that are reconstructed.
+    /// Accuracy: the share of correct classes, or of correctly reconstructed inputs.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub accuracy: Option<f64>,
-    /// The probability that a record of the second class is given a higher probability of it than one of the first.
+    /// Area under the ROC curve: the probability that a record of the second class has a higher predicted probability
+    /// than one of the first.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub auc: Option<f64>,
-    /// The mean distance of what happened from what was predicted.
+    /// Mean absolute difference of observed and predicted frequencies.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub calibration_error: Option<f64>,
-    /// The same, point by point.
+    /// The calibration curve.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub calibration: Vec<Calibration>,
 }
@@ -66,7 +67,7 @@ fn number_or_null<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<f
     Ok(Option::deserialize(deserializer)?.unwrap_or(f64::NAN))
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde requires a reference")]
 fn is_zero(count: &u64) -> bool {
     *count == 0
 }
@@ -81,17 +82,17 @@ pub struct Scorer {
     squares: f64,
     inside: [u64; 3],
     below: [u64; QUANTILES.len()],
-    /// The probability of the second class, and whether it was that.
+    /// The probability of the second class, and whether it occurred.
     classes: Vec<(f64, bool)>,
     numbers: bool,
-    /// Of documents.
+    /// Number of words, for documents.
     words: f64,
-    /// The sum of the shares of inputs that are right, if records are reconstructed.
+    /// Sum of the shares of correctly reconstructed inputs, for belief networks.
     right: Option<f64>,
 }
 
 impl Scorer {
-    /// For targets of which 1 is so many of the column's own units.
+    /// For targets whose encoded unit is `unit` of the column's own units.
     #[must_use]
     pub fn new(unit: f64) -> Self {
         Self {
@@ -126,7 +127,7 @@ impl Scorer {
                 self.log_likelihood -=
                     0.5 * ((std::f64::consts::TAU * variance).ln() + gap * gap / variance) + self.unit.ln();
                 for (below, quantile) in self.below.iter_mut().zip(quantiles) {
-                    // A quantile that was moved to the lower bound is below all targets.
+                    // A quantile clipped to the lower bound is below all targets.
                     *below += u64::from(target < *quantile || (target == *quantile && target != -1.0));
                 }
                 let last = quantiles.len() - 1;
@@ -152,7 +153,7 @@ impl Scorer {
         }
     }
 
-    /// The score; none without records.
+    /// The score; `None` without records.
     #[must_use]
     pub fn finish(mut self) -> Option<Score> {
         if self.records == 0 {
@@ -217,7 +218,7 @@ fn binned(classes: &[(f64, bool)]) -> Vec<Calibration> {
         .collect()
 }
 
-/// By ranks, with ties counted as half; none if all records are of one class.
+/// By ranks, with ties counted as half; `None` if all records are of one class.
 fn auc(classes: &mut [(f64, bool)]) -> Option<f64> {
     classes.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (mut firsts, mut seconds, mut pairs) = (0.0, 0.0, 0.0);
@@ -262,7 +263,8 @@ mod tests {
         assert!((score.calibration_error.unwrap() - (0.1 + 2.0 * 0.1 + 0.1) / 4.0).abs() < 1e-12);
     }
 
-    /// Targets at the middle of each of a thousand slices of a uniform law on [-1, 1], predicted by that law.
+    /// Targets at the centre of each of a thousand slices of a uniform distribution on [-1, 1], predicted by that
+    /// distribution.
     #[test]
     fn right_quantiles_are_calibrated() {
         let mut scorer = Scorer::new(2.0);
@@ -277,7 +279,7 @@ mod tests {
             assert!((found - expected).abs() < 2e-3, "{found} {expected}");
         }
         assert!(score.calibration_error.unwrap() < 1e-3);
-        // In units of twice the encoding's, the deviation is 2/sqrt(3), up to the width of a slice.
+        // In units of twice the encoding's, the standard deviation is 2/sqrt(3), up to the width of a slice.
         assert!((score.rmse.unwrap() - 2.0 / 3f64.sqrt()).abs() < 1e-5);
         assert!(Scorer::new(1.0).finish().is_none());
     }

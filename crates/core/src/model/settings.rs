@@ -43,7 +43,7 @@ pub enum SettingKind {
     Flag,
 }
 
-/// A default that a constant can hold.
+/// A default in a form that a constant can hold.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Default {
     Number(f64),
@@ -95,19 +95,19 @@ impl Setting {
         Self { name, kind: SettingKind::Flag, about, unit: "", default: Some(Default::Flag(false)) }
     }
 
-    /// With the default of a number.
+    /// Sets the default of a number.
     #[must_use]
     pub const fn or_number(self, default: f64) -> Self {
         Self { default: Some(Default::Number(default)), ..self }
     }
 
-    /// With the default of an integer.
+    /// Sets the default of an integer.
     #[must_use]
     pub const fn or_integer(self, default: u64) -> Self {
         Self { default: Some(Default::Integer(default)), ..self }
     }
 
-    /// With a unit of measurement.
+    /// Sets the unit of measurement.
     #[must_use]
     pub const fn unit(self, unit: &'static str) -> Self {
         Self { unit, ..self }
@@ -172,7 +172,8 @@ impl SettingValue {
 impl FromStr for SettingValue {
     type Err = std::convert::Infallible;
 
-    /// What the text looks like: `true`, `12`, `0.5`, and every other text is a word. Whether a setting allows it is another question.
+    /// Parses by form: `true`, `12`, `0.5`, and every other text is a word. Whether a setting allows it is checked
+    /// separately.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let text = text.trim();
         let flag = text.parse().map(Self::Flag);
@@ -248,8 +249,8 @@ impl fmt::Display for SettingKind {
     }
 }
 
-/// Refuses a target that a model has no fit for, and settings that it does not have or that are out of their ranges. Only public
-/// numbers are used.
+/// Refuses a target that a model does not support, unknown settings, and settings out of range. Only public numbers
+/// are used.
 ///
 /// # Errors
 /// [`ModelError`] with the range of the setting.

@@ -1,10 +1,10 @@
-//! The public shape of a table: what a plan is made from.
+//! The public shape of a table, from which plans are made.
 
 use crate::model::{Limits, SettingValue};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What is predicted.
+/// The kind of target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Target {
@@ -31,20 +31,20 @@ impl Target {
     }
 }
 
-/// What is publicly known about the rows that a model is fitted to: inputs between -1 and 1 and, last, the target.
+/// Public information about the rows that a model is fitted to: inputs between -1 and 1 and, last, the target.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TableShape {
-    /// The number of inputs that each column became: one, or one for each level of which one is 1 and the others are 0.
+    /// Number of inputs of each column: one, or one for each level of a one-hot encoding.
     pub columns: Vec<usize>,
     /// What is predicted.
     pub target: Target,
     /// The public number of records.
     pub records: usize,
-    /// How many of the columns count words of texts; none if the caller does not state it.
+    /// How many of the columns count words of texts; `None` if the caller does not state it.
     pub words: Option<usize>,
     /// Settings that differ from their defaults.
     pub settings: BTreeMap<String, SettingValue>,
-    /// What the fit may take.
+    /// Resource limits of the fit.
     pub limits: Limits,
 }
 

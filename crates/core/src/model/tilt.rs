@@ -1,4 +1,4 @@
-//! What a record says about one Gaussian number $a \sim N(m, v)$ that it depends on.
+//! Moments of the tilted distribution of a Gaussian number $a \sim N(m, v)$ given a record.
 
 use crate::math::normal::Tail;
 
@@ -12,7 +12,7 @@ pub(super) struct Tilt {
     pub(super) slope: f64,
     /// $k = -d^2\log Z/dm^2 = g^2 - 2\,d\log Z/dv$.
     pub(super) curvature: f64,
-    /// $u$, by itself: what is left of the variance.
+    /// $u$, computed directly: the remaining share of the variance.
     pub(super) left: f64,
 }
 
@@ -25,7 +25,7 @@ impl Tilt {
     }
 
     /// The class $+1$ or $-1$ with probability $\Phi(ya)$, which gives $Z = \Phi(ym/\sqrt{1 + v})$.
-    #[inline(never)] // It would only fill up the vector code of networks.
+    #[inline(never)] // Inlined, it would only bloat the vector code of networks.
     pub(super) fn probit(m: f64, v: f64, class: f64) -> Self {
         let by = 1.0 / (1.0 + v);
         let tail = Tail::at(class * m * by.sqrt());

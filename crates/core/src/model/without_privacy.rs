@@ -2,17 +2,17 @@
 
 use serde_json::Value;
 
-/// Parts of a plan that are about privacy alone.
+/// Fields of a plan that only concern privacy.
 const ABOUT_PRIVACY: [&str; 8] =
     ["delta", "laplace", "mechanism", "adjacency", "sensitivity", "expected", "expected_sd", "why"];
 
-/// And parts of their names.
+/// Parts of the names of such fields.
 const IN_NAMES: [&str; 3] = ["epsilon", "multiplier", "_noise"];
 
-/// A plan without what is about privacy: what a file may state of a fit that had none. It cannot be run again.
+/// A plan without the fields that concern privacy, for the file of a fit without it. It cannot be run again.
 ///
-/// Several models choose the plan of a fit without privacy as if for a large budget. Neither that budget nor the noise that
-/// follows from it took part in the fit.
+/// Several models plan a fit without privacy as for a large budget. Neither that budget nor its noise took part in
+/// the fit.
 #[must_use]
 pub fn without_privacy(plan: Value) -> Value {
     match plan {

@@ -3,13 +3,14 @@
 use super::plan::LOG_UNIT;
 use reticent_noise::Coins;
 use std::num::NonZeroU64;
-
 /// An index, drawn with probability proportional to $e^{w/u}$ for integer log weights $w$ and $u$ = [`LOG_UNIT`].
-///
-/// A candidate is picked uniformly and kept with probability $e^{(w - w_{\max})/u}$. The law is exact: every coin is. The
+/// An index, drawn with probability proportional to $e^{w/u}$ for integer log weights $w$ and $u$ = [`LOG_UNIT`].
+/// Rejection sampling: a candidate is proposed uniformly and accepted with probability $e^{(w - w_{\max})/u}$. The
+/// distribution is exact, because every coin is. The heaviest candidate is always accepted, so the expected number of
+/// proposals is at most the number of candidates.
 /// heaviest candidate is always kept, so on average there are at most as many rounds as candidates.
 ///
-/// # Privacy
+/// The running time depends on the weights, as the distribution does. Attacked by `draws_have_their_exact_law`.
 /// Time depends on the weights, as the law does. Attacked by `draws_have_their_exact_law`.
 pub(super) fn index(coins: &mut Coins<'_>, weights: &[i128]) -> usize {
     let top = weights.iter().copied().max().unwrap_or_default();
@@ -25,8 +26,8 @@ pub(super) fn index(coins: &mut Coins<'_>, weights: &[i128]) -> usize {
 /// `true` with probability exactly $e^{-x/u}$.
 fn exp_neg(coins: &mut Coins<'_>, x: u128) -> bool {
     let unit = const { NonZeroU64::new(LOG_UNIT).unwrap() };
-    let whole = x / u128::from(LOG_UNIT);
-    (0..whole).all(|_| coins.bernoulli_exp(LOG_UNIT, unit))
+    let quotient = x / u128::from(LOG_UNIT);
+    (0..quotient).all(|_| coins.bernoulli_exp(LOG_UNIT, unit))
         && coins.bernoulli_exp((x % u128::from(LOG_UNIT)) as u64, unit)
 }
 

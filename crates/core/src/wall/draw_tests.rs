@@ -1,7 +1,7 @@
 use super::*;
 use reticent_noise::NoiseSource;
 
-/// Chi-square with 3 degrees of freedom: 27 is passed with probability below 1e-5 for this seed.
+/// Chi-square with 3 degrees of freedom: exceeds 27 with probability below 1e-5.
 #[test]
 fn draws_have_their_exact_law() {
     let mut source = NoiseSource::insecure_from_seed(4);
@@ -24,7 +24,7 @@ fn draws_have_their_exact_law() {
     assert!(chi2 < 27.0, "{chi2} {counts:?}");
 }
 
-/// Differences far beyond 64 bits still have a heaviest candidate that wins.
+/// Differences far beyond 64 bits do not overflow: the heaviest candidate is drawn.
 #[test]
 fn huge_weights_do_not_overflow() {
     let mut source = NoiseSource::insecure_from_seed(5);

@@ -1,14 +1,14 @@
-//! Where one record's contribution may lie, and so how far one record can move a sum.
+//! The domains that contributions are clipped to, and the sensitivity of each.
 
 use serde::{Deserialize, Serialize};
 
-/// The domain that contributions are clipped to. It carries its sensitivity; no caller ever states one.
+/// The domain that contributions are clipped to. The sensitivity follows from the domain; no caller states one.
 ///
 /// # Privacy
-/// One record moves the sum by at most the *reach* (the largest norm in the domain) under add/remove adjacency and
+/// One record moves the sum by at most the *norm bound* (the largest norm in the domain) under add/remove adjacency and
 /// by at most the *diameter* (the largest distance in it) under replace-one:
 ///
-/// | domain | norm | reach | diameter |
+/// | domain | norm | norm bound | diameter |
 /// |---|---|---|---|
 /// | `Ball` | $L_2$ | $C$ | $2C$, antipodes |
 /// | `NonNegativeBall` | $L_2$ | $C$ | $\sqrt2 C$: $u \cdot v \ge 0$, so $\lVert u-v\rVert^2 \le 2C^2$; disjoint supports |
@@ -21,75 +21,78 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Geometry {
-    /// Vectors of Euclidean norm at most `radius`; longer ones are shortened.
+    /// Vectors of Euclidean norm at most `radius`; longer ones are scaled down to it.
     Ball {
-        /// $C$.
+        /// Clipping norm $C$.
         radius: f64,
     },
     /// The same without negative coordinates, which are set to 0 first.
     NonNegativeBall {
-        /// $C$.
+        /// Clipping norm $C$.
         radius: f64,
     },
     /// Each coordinate between its own bounds.
     Box {
-        /// Lower bounds.
+        /// Lower bound of each coordinate.
         lower: Vec<f64>,
-        /// Upper bounds.
+        /// Upper bound of each coordinate.
         upper: Vec<f64>,
     },
     /// Vectors whose absolute values sum to at most `radius`. Released with Laplace noise; all others with Gaussian.
     L1Ball {
-        /// $C$.
+        /// Clipping norm $C$.
         radius: f64,
     },
     /// Blocks of different units, clipped once as one vector in a public metric: $\sum_b \lVert x_b\rVert^2/s_b^2 \le C^2$.
     Blocks {
-        /// $C$.
+        /// Clipping norm $C$.
         radius: f64,
-        /// The blocks, in order.
+        /// Consecutive blocks of coordinates, whose widths sum to that of the contribution.
         blocks: Vec<Block>,
     },
 }
 
-/// Neighbouring coordinates in the same unit.
+/// Consecutive coordinates in the same unit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Block {
-    /// How many coordinates.
+    /// Number of coordinates.
     pub width: usize,
-    /// The length $s_b$ that counts as 1.
+    /// The scale $s_b$ that coordinates are divided by.
     pub scale: f64,
 }
 
-/// Which distance the noise is measured against.
+/// Which distance between contributions the sensitivity is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Distance {
-    Reach,
+    /// The largest norm of a contribution: add/remove adjacency.
+    Norm,
+    /// The largest distance between two contributions: replace-one adjacency.
     Diameter,
-    /// For Poisson samples under replace-one adjacency: the record may also be absent, and the accountant's pair
-    /// takes each of the two records to be within half its sensitivity of nothing, whatever the domain.
-    TwiceReach,
+    /// For Poisson samples under replace-one adjacency: the record may also be absent, and the accountant's
+    /// dominating pair has each of the two records within half the sensitivity of an empty contribution, whatever the
+    /// domain.
+    TwiceNorm,
 }
 
 impl Geometry {
-    /// How far one record can move a sum.
+    /// Sensitivity of a sum to one record.
     pub(super) fn distance(&self, distance: Distance) -> f64 {
         match (self, distance) {
             (Self::Box { lower, upper }, Distance::Diameter) => {
                 norm(lower.iter().zip(upper).map(|(l, u)| u - l))
             }
             (Self::Box { lower, upper }, _) => {
-                let reach = norm(lower.iter().zip(upper).map(|(l, u)| l.abs().max(u.abs())));
-                if distance == Distance::TwiceReach { 2.0 * reach } else { reach }
+                let norm_bound = norm(lower.iter().zip(upper).map(|(l, u)| l.abs().max(u.abs())));
+                if distance == Distance::TwiceNorm { 2.0 * norm_bound } else { norm_bound }
             }
             _ => self.radius() * self.radii_squared(distance).sqrt(),
         }
     }
 
-    /// The square of a distance, in radii: an integer.
+    /// The squared sensitivity over the squared radius: an integer.
     pub(super) fn radii_squared(&self, distance: Distance) -> f64 {
         match (self, distance) {
-            (_, Distance::Reach) => 1.0,
+            (_, Distance::Norm) => 1.0,
             (Self::NonNegativeBall { .. }, Distance::Diameter) => 2.0,
             _ => 4.0,
         }
@@ -98,7 +101,7 @@ impl Geometry {
     /// The largest norm of a contribution.
     #[must_use]
     pub fn largest_norm(&self) -> f64 {
-        self.distance(Distance::Reach)
+        self.distance(Distance::Norm)
     }
 
     fn radius(&self) -> f64 {
@@ -109,14 +112,14 @@ impl Geometry {
         }
     }
 
-    /// What is wrong with it for contributions of this width, if anything.
+    /// Why the domain is invalid for contributions of this width, if it is.
     pub(super) fn fault(&self, width: usize) -> Option<&'static str> {
         let sane = |x: f64| (1e-100..=1e100).contains(&x);
         match self {
             Self::Box { lower, upper } => {
                 let ordered = lower.iter().zip(upper).all(|(l, u)| l <= u && l.abs().max(u.abs()) <= 1e100);
-                let whole = lower.len() == width && upper.len() == width;
-                (!(whole && ordered && sane(self.distance(Distance::Diameter)))).then_some(
+                let complete = lower.len() == width && upper.len() == width;
+                (!(complete && ordered && sane(self.distance(Distance::Diameter)))).then_some(
                     "a box needs a lower and an upper bound for each coordinate, and a positive width",
                 )
             }

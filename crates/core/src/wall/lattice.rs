@@ -6,19 +6,19 @@ use reticent_noise::Resolution;
 /// Adding this to a number below $2^{51}$ leaves it rounded to an integer in the low bits.
 const ROUND: f64 = 6_755_399_441_055_744.0; // 1.5 * 2^52
 
-/// The largest coordinate of any contribution.
+/// Largest absolute value of a coordinate of a contribution, in lattice units.
 const LARGEST: f64 = (1u64 << 50) as f64;
 
-/// Squares of numbers of this many bits can be added up 128 at a time in 64 bits.
+/// The squares of 128 numbers of this many bits sum up in 64 bits.
 const NARROW: u32 = 28;
 
-/// A domain in lattice units, and the noise that goes with it.
+/// A domain in lattice units, and the resolution of its noise.
 ///
 /// # Privacy
 /// A lattice unit is a public `step` in real units; noise has standard deviation (Gaussian) or scale (Laplace) $S$
-/// units. [`add`](Self::add) maps *any* vector of `f64` into the integer domain: coordinates are forced
-/// between the bounds, and then the norm is computed exactly and compared. No statement about rounding in
-/// `f64` is needed for that, only for wasting little of the domain. The sensitivity in units is at most
+/// units. [`add`](Self::add) maps *any* vector of `f64` into the integer domain: coordinates are clamped to the
+/// bounds, and then the norm is computed exactly and compared. Rounding errors in `f64` cannot violate the bound;
+/// they only decide how much of the domain is used. The sensitivity in units is at most
 /// $\lfloor S/z \rfloor$, checked in integers, so the noise multiplier $S/\Delta$ is at least the stated $z$.
 /// Attacked by `search_reaches_and_never_exceeds_the_sensitivity` and `no_contribution_leaves_the_domain`.
 pub(super) struct Lattice {
@@ -30,9 +30,9 @@ pub(super) struct Lattice {
 }
 
 enum Domain {
-    /// Norm at most `limit`.
+    /// Vectors of norm at most `limit`.
     Ball { limit: i64, norm: Norm },
-    /// Bounds, which are integers.
+    /// Bounds of each coordinate, which are integers.
     Box { lower: Vec<f64>, upper: Vec<f64> },
 }
 
@@ -53,7 +53,7 @@ impl Lattice {
         resolution: Resolution,
     ) -> Option<Self> {
         let units = resolution.units_per_sigma() as f64;
-        // 1e-12 covers the rounding of the quotient: at most S/z.
+        // The factor 1 - 1e-12 keeps the rounded quotient at most S/z.
         let mut allowed = (units / multiplier * (1.0 - 1e-12)).floor();
         let norm = match geometry {
             Geometry::L1Ball { .. } => Norm::One,
@@ -65,8 +65,9 @@ impl Lattice {
             // k + 1: their profiles meet at e^((k-2j)/S), and the chords between lie below 1 - e^((e-(k+1)/S)/2).
             allowed -= width as f64;
         }
-        // What one record can do takes up all the units there are, less a hair for rounding: so the noise is a hair more
-        // than asked for.
+        // The sensitivity fills the allowed units up to a relative 1e-9 for rounding, so the noise is larger than
+        // stated by
+        // that much.
         let step = geometry.distance(distance) * (1.0 + 1e-9) / allowed;
         let resolved = 8.0 * if norm == Norm::One { width as f64 } else { (width as f64).sqrt() };
         if !(allowed >= resolved && allowed <= LARGEST) {
@@ -81,8 +82,8 @@ impl Lattice {
             }
             let sides = lower.iter().zip(&upper).map(|(l, u)| match distance {
                 Distance::Diameter => squared(u - l),
-                Distance::Reach => squared(l.abs().max(u.abs())),
-                Distance::TwiceReach => 4 * squared(l.abs().max(u.abs())),
+                Distance::Norm => squared(l.abs().max(u.abs())),
+                Distance::TwiceNorm => 4 * squared(l.abs().max(u.abs())),
             });
             if sides.sum::<u128>() > squared(allowed) {
                 return None;
@@ -105,7 +106,7 @@ impl Lattice {
         Some(Self { step, resolution, domain, scales })
     }
 
-    /// Each coordinate between two real bounds, which are at most `units` apart. It has no noise.
+    /// A box with the same two real bounds for each coordinate, at most `units` apart. It has no noise.
     pub(super) fn interval(width: usize, lower: f64, upper: f64, units: u32) -> Self {
         let step = (upper - lower) / f64::from(units);
         let (lower, upper) = integer_bounds(lower / step, upper / step);
@@ -116,7 +117,7 @@ impl Lattice {
         Self { step, resolution: Resolution::Bits23, domain, scales: Vec::new() }
     }
 
-    /// Whether all coordinates are alike, and a contribution may be 0 in any of them.
+    /// Whether all coordinates have the same unit and each may be 0: a condition for sparse contributions.
     pub(super) fn is_ball(&self) -> bool {
         matches!(self.domain, Domain::Ball { .. }) && self.scales.is_empty()
     }
@@ -132,10 +133,10 @@ impl Lattice {
         largest * records as u128 <= 1 << 62
     }
 
-    /// Puts a contribution on the lattice, inside the domain, and adds it to `sums`; one that is not finite becomes 0, or
-    /// the point of a box nearest to 0. `real` is used as scratch space.
+    /// Rounds a contribution to the lattice, clips it to the domain and adds it to `sums`. One that is not finite
+    /// becomes 0, or the point of a box nearest to 0. `real` is scratch space.
     ///
-    /// Sums are modulo $2^{64}$, which is a function of the exact sum, so privacy holds even if one does not fit.
+    /// Sums are modulo $2^{64}$, which is a function of the exact sum, so privacy holds even if a sum overflows.
     #[inline(always)]
     pub(super) fn add(&self, real: &mut [f64], sums: &mut [i64]) {
         real.iter_mut().zip(&self.scales).for_each(|(x, scale)| *x /= scale);
@@ -155,7 +156,7 @@ impl Lattice {
                 let mut step = self.step;
                 let mut length = real_norm(norm, real);
                 if length == f64::INFINITY {
-                    // The squares overflowed: the same in other units.
+                    // The squares overflowed: rescale and compute the norm again.
                     real.iter_mut().for_each(|x| *x *= 2f64.powi(-600));
                     step *= 2f64.powi(-600);
                     length = real_norm(norm, real);
@@ -165,8 +166,9 @@ impl Lattice {
                 if inside && add_scaled(real, 1.0 / step, limit, norm, sums) {
                     return;
                 }
-                // Rounding moves a vector by at most sqrt(d)/2, or d/2 in L1: aim that much lower, and a little more
-                // so that the quick check of a fine lattice is enough.
+                // Rounding moves a vector by at most sqrt(d)/2, or d/2 in L1: the target is lower by that much, and
+                // by a
+                // little more so that the fast check of a fine lattice passes.
                 let width = real.len() as f64;
                 let target = cap - 0.5 * if norm == Norm::One { width } else { width.sqrt() };
                 let factor = target * (1.0 - 1e-6) / length;
@@ -178,13 +180,13 @@ impl Lattice {
     }
 }
 
-/// The integers between two bounds; if there are none, the one next to them on the side of 0, twice.
+/// The integers between two bounds; if there are none, the nearest integer towards 0 as both bounds.
 fn integer_bounds(lower: f64, upper: f64) -> (f64, f64) {
     let (l, u) = (lower.ceil(), upper.floor());
     if l <= u { (l, u) } else { (lower.trunc(), lower.trunc()) }
 }
 
-/// The nearest integer within integer bounds. What is not a number goes to a bound.
+/// The nearest integer within integer bounds. NaN becomes a bound.
 #[inline(always)]
 fn round_within(x: f64, lower: f64, upper: f64) -> i64 {
     let x = if x < upper { x } else { upper };
@@ -192,17 +194,19 @@ fn round_within(x: f64, lower: f64, upper: f64) -> i64 {
     ((x + ROUND).to_bits() as i64).wrapping_sub(ROUND.to_bits() as i64)
 }
 
-/// Scales, rounds and adds, if the result is within the limit, exactly; whether it is.
+/// Scales, rounds and adds a contribution if its norm is within the limit, which is checked exactly. Returns whether
+/// it is.
 ///
-/// It is added before that is known, in the same sweep, and taken away again if it is not.
+/// One sweep adds and measures; a contribution beyond the limit is subtracted again.
 #[inline(always)]
 fn add_scaled(real: &[f64], factor: f64, limit: i64, norm: Norm, sums: &mut [i64]) -> bool {
     let upper = limit as f64;
     let lower = if norm == Norm::TwoNonNegative { 0.0 } else { -upper };
     let unit = |x: &f64| round_within(x * factor, lower, upper);
     let limit = limit.unsigned_abs();
-    // Without the low bits and rounded up: exact if there are none, and else a bound from above. No coordinate is above
-    // the limit, so 32 bits hold what is left of one.
+    // Without the low bits and rounded up: exact if there are none, and otherwise an upper bound. No coordinate is
+    // above
+    // the limit, so the high bits of one fit in 32.
     let low = (u64::BITS - limit.leading_zeros()).saturating_sub(NARROW);
     let mut squares = 0;
     for (real, sums) in real.chunks(128).zip(sums.chunks_mut(128)) {
@@ -228,7 +232,7 @@ fn add_scaled(real: &[f64], factor: f64, limit: i64, norm: Norm, sums: &mut [i64
     within
 }
 
-/// In sixteen lanes, so that the compiler need not keep the order of additions.
+/// Sixteen accumulators let the compiler vectorise, since the order of additions is then free.
 #[inline(always)]
 fn real_norm(norm: Norm, real: &[f64]) -> f64 {
     let size = |x: f64| if norm == Norm::One { x.abs() } else { x * x };

@@ -31,14 +31,14 @@ fn quantised(lattice: &Lattice, contribution: &[f64]) -> Vec<i64> {
     units
 }
 
-/// What is added does not depend on what was there, whether it is inside at once, pushed out by rounding and taken away again,
-/// scaled, or nothing: half of the vectors on the boundary are pushed out.
+/// The added units do not depend on the previous sums, whether the contribution is inside, is pushed out by rounding
+/// and subtracted again, is scaled, or is 0: half of the vectors on the boundary are pushed out.
 #[test]
-fn adding_adds_the_same_units_to_any_sums() {
-    let mut dice = Dice(11);
+fn added_units_do_not_depend_on_the_sums() {
+    let mut dice = TestRng(11);
     for geometry in geometries() {
         for resolution in [Resolution::Bits23, Resolution::Bits40] {
-            let lattice = Lattice::new(&geometry, WIDTH, Distance::Reach, 2.0, resolution).unwrap();
+            let lattice = Lattice::new(&geometry, WIDTH, Distance::Norm, 2.0, resolution).unwrap();
             for k in 0..300 {
                 let mut contribution: Vec<f64> = (0..WIDTH).map(|_| dice.next()).collect();
                 if let Domain::Ball { limit, norm } = lattice.domain {
@@ -67,10 +67,10 @@ fn distance(lattice: &Lattice, a: &[i64], b: &[i64]) -> f64 {
     length / lattice.resolution.units_per_sigma() as f64
 }
 
-/// A small generator for the search; its law does not matter.
-struct Dice(u64);
+/// A small generator for the search; its quality does not matter.
+struct TestRng(u64);
 
-impl Dice {
+impl TestRng {
     fn next(&mut self) -> f64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 11) as f64 / (1u64 << 52) as f64 - 1.0
@@ -83,19 +83,19 @@ impl Dice {
 fn search_reaches_and_never_exceeds_the_sensitivity() {
     let multiplier = 2.0;
     for geometry in geometries() {
-        for kind in [Distance::Reach, Distance::Diameter, Distance::TwiceReach] {
+        for kind in [Distance::Norm, Distance::Diameter, Distance::TwiceNorm] {
             for resolution in [Resolution::Bits23, Resolution::Bits40] {
                 let lattice = Lattice::new(&geometry, WIDTH, kind, multiplier, resolution).unwrap();
                 let zero = vec![0; WIDTH];
-                // Under add/remove one record moves the sum from nothing; twice that is what Poisson pairs assume.
+                // Under add/remove one record moves the sum from 0; Poisson pairs assume twice that.
                 let measure = |a: &[f64], b: &[f64]| match kind {
-                    Distance::Reach => distance(&lattice, &quantised(&lattice, a), &zero),
-                    Distance::TwiceReach => 2.0 * distance(&lattice, &quantised(&lattice, a), &zero),
+                    Distance::Norm => distance(&lattice, &quantised(&lattice, a), &zero),
+                    Distance::TwiceNorm => 2.0 * distance(&lattice, &quantised(&lattice, a), &zero),
                     Distance::Diameter => {
                         distance(&lattice, &quantised(&lattice, a), &quantised(&lattice, b))
                     }
                 };
-                let mut dice = Dice(7);
+                let mut dice = TestRng(7);
                 let mut best = 0.0;
                 let consider = |a: &[f64], b: &[f64], best: &mut f64| -> bool {
                     let found = measure(a, b);
@@ -153,11 +153,11 @@ fn search_reaches_and_never_exceeds_the_sensitivity() {
     }
 }
 
-/// What the lattice says of a geometry is what the geometry says of itself.
+/// The sensitivity in lattice units agrees with that of the geometry in real units.
 #[test]
-fn units_and_reals_agree() {
+fn sensitivity_in_units_agrees_with_the_geometry() {
     for geometry in geometries() {
-        for kind in [Distance::Reach, Distance::Diameter] {
+        for kind in [Distance::Norm, Distance::Diameter] {
             let lattice = Lattice::new(&geometry, WIDTH, kind, 3.0, Resolution::Bits40).unwrap();
             let sd = lattice.step * lattice.resolution.units_per_sigma() as f64;
             let ratio = sd / (3.0 * geometry.distance(kind));
@@ -167,7 +167,7 @@ fn units_and_reals_agree() {
 }
 
 #[test]
-fn values_that_are_not_numbers_become_nothing() {
+fn values_that_are_not_finite_become_zero() {
     for geometry in geometries() {
         let lattice = Lattice::new(&geometry, WIDTH, Distance::Diameter, 2.0, Resolution::Bits23).unwrap();
         for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
@@ -184,11 +184,11 @@ fn values_that_are_not_numbers_become_nothing() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever the bits, the result is in the domain, and inside it rounding is all that happens.
+    /// Whatever the bits, the result is in the domain, and a vector inside it is only rounded.
     #[test]
     fn no_contribution_leaves_the_domain(bits in proptest::collection::vec(any::<u64>(), WIDTH), shape in 0usize..5, small in any::<bool>()) {
         let geometry = &geometries()[shape];
-        let lattice = Lattice::new(geometry, WIDTH, Distance::Reach, 1.0, Resolution::Bits23).unwrap();
+        let lattice = Lattice::new(geometry, WIDTH, Distance::Norm, 1.0, Resolution::Bits23).unwrap();
         let contribution: Vec<f64> = bits.iter().map(|&bits| {
             let x = f64::from_bits(bits);
             if small { (x.abs() % 0.1).max(0.0) } else { x }
@@ -198,10 +198,10 @@ proptest! {
     }
 }
 
-/// Discrete Laplace noise of scale `t`, moved by `shift` units, never has more delta than the continuous one moved by one unit
-/// more, which is what is accounted for.
+/// Discrete Laplace noise of scale `t`, shifted by `shift` units, never has a larger delta than continuous noise
+/// shifted by one unit more, which is the accounted event.
 #[test]
-fn discrete_laplace_is_no_easier_to_tell_apart_than_what_it_is_priced_as() {
+fn discrete_laplace_has_at_most_the_accounted_delta() {
     for t in [1.0f64, 3.0, 10.0, 50.0] {
         for shift in 1..=8i32 {
             let law = |z: i32| {
@@ -221,7 +221,7 @@ fn discrete_laplace_is_no_easier_to_tell_apart_than_what_it_is_priced_as() {
                 let unshifted = (1.0 - ((epsilon - f64::from(shift) / t) / 2.0).exp()).max(0.0);
                 tight = tight.min(unshifted - delta);
             }
-            // Without that unit the price would be too low somewhere: the test can fail.
+            // Without that unit the accounted delta would be too small for some epsilon: the test can fail.
             assert!(tight < 0.0 || shift % 2 == 0, "scale {t}, shift {shift}: {tight}");
         }
     }

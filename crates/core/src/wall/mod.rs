@@ -1,7 +1,8 @@
-//! The wall around the records: the only code that sees more than one of them, and the two doors in it.
+//! The wall around the records: the only code that reads more than one record at a time, and its two exits,
+//! [`Wall::sum`] and [`Wall::draw`].
 //!
-//! Read it in this order: [`Records`], [`Geometry`], `lattice.rs` (clipping in integers), [`Sampler`] (who takes part, and
-//! what that costs), [`Plan`], `sum.rs`, `draw.rs`, and [`Wall`].
+//! Read it in this order: [`Records`], [`Geometry`], `lattice.rs` (clipping in integers), [`Sampler`] (which records
+//! take part, and the accounting event), [`Plan`], `sum.rs`, `draw.rs`, and [`Wall`].
 
 mod draw;
 mod error;
@@ -31,34 +32,35 @@ use reticent_accounting::{Adjacency, Cost};
 use reticent_noise::Provenance;
 use std::num::NonZeroU64;
 
-/// What each record contributes to a sum.
+/// The contribution of each record to a sum.
 ///
 /// # Privacy
-/// This is the only code outside the wall that is shown a record, one at a time. It must be a pure function of that
-/// record and of public state: nothing kept, printed or counted. What it writes may be anything; a query that
-/// panics counts as one that wrote zeros, and its message is not printed.
+/// This is the only code outside the wall that reads a record, one at a time. It must be a pure function of that
+/// record and of public state: it keeps, prints and counts nothing. Its output may be any vector; a query that panics
+/// contributes zeros, and its message is not printed.
 pub trait Query: Sync {
     /// Coordinates of a contribution.
     fn width(&self) -> usize;
-    /// Coordinates in a block, if contributions are sparse: they are 0 in all blocks but few. Only within a ball.
+    /// Coordinates in a block, if contributions are sparse (0 in all blocks but few). Only within a ball.
     fn block(&self) -> usize {
         self.width()
     }
-    /// Names the blocks that a sparse contribution is about, in increasing order.
+    /// Writes the indices of the non-zero blocks of a sparse contribution, in increasing order.
     fn blocks(&self, _record: &[f64], blocks: &mut Vec<usize>) {
         blocks.push(0);
     }
-    /// Writes the contribution of a record, or only its blocks one after the other, to `out`, which holds zeros.
+    /// Writes the contribution of a record to `out`, which holds zeros: all coordinates, or only those of its blocks,
+    /// one block after the other.
     fn contribute(&self, record: &[f64], out: &mut [f64]);
 }
 
-/// The records, and what may be asked about them.
+/// The records, and the releases that a plan allows about them.
 ///
 /// # Privacy
-/// Whatever the queries are, and however each depends on the releases before, everything that comes out together
-/// costs at most what was reserved. Each release is charged before a record is read. Attacked by the tests of the
-/// parts, and by `nothing_is_released_beyond_the_plan` and `the_ledger_comes_before_the_release`. It does not give its
-/// records back:
+/// Whatever the queries are, and however each depends on earlier releases, all releases together cost at most what
+/// was reserved. Each release is charged before a record is read. Attacked by the tests of the parts, and by
+/// `nothing_is_released_beyond_the_plan` and `the_ledger_comes_before_the_release`. The records cannot be taken out
+/// again:
 ///
 /// ```compile_fail,E0616
 /// fn look(wall: reticent_core::wall::Wall) -> reticent_core::wall::Records {
@@ -80,10 +82,10 @@ pub struct Wall {
 }
 
 impl Wall {
-    /// Prices the plan, compares it with the privacy asked for and reserves it.
+    /// Prices the plan, checks that it is within the budget and reserves it.
     ///
     /// # Errors
-    /// Any [`WallError`] that says why this cannot be. Nothing has been released or charged then.
+    /// [`WallError`] if the plan is invalid, over budget or not reserved. Nothing has been released or charged then.
     pub fn new(
         records: Records,
         source: NoiseSource,
@@ -105,10 +107,10 @@ impl Wall {
     }
 
     /// **Not private.** The same interface without noise, clipping and tempering, for baselines. The source only
-    /// chooses the records.
+    /// samples the records.
     ///
     /// # Errors
-    /// Any [`WallError`] that says why this cannot be.
+    /// [`WallError`] if the plan is invalid or not reserved.
     pub fn without_privacy(
         records: Records,
         source: NoiseSource,
@@ -121,10 +123,10 @@ impl Wall {
         Self::build(records, source, plan, Guarantee::None(NotPrivate::NoNoise), ledger)
     }
 
-    /// A wall with noise for a budget, or without any if none is given.
+    /// A wall with noise for a budget, or without noise and privacy if there is none.
     ///
     /// # Errors
-    /// Any [`WallError`] that states why this cannot be.
+    /// Those of [`new`](Self::new) and [`without_privacy`](Self::without_privacy).
     pub fn open(
         records: Records,
         source: NoiseSource,
@@ -153,28 +155,30 @@ impl Wall {
         Ok(Self { records, source, plan, guarantee, ledger, observer, ticket, started, stage, scratch })
     }
 
-    /// Shows all releases to an observer, which may end the run or hand back what was released before.
+    /// Reports all releases to an observer, which may end the run or replay values that were released before.
     #[must_use]
     pub fn observed_by(mut self, observer: Box<dyn Observer>) -> Self {
         self.observer = observer;
         self
     }
 
-    /// What can be said about the privacy of the whole plan.
+    /// The guarantee of the whole plan.
     #[must_use]
     pub fn guarantee(&self) -> Guarantee {
         self.guarantee
     }
 
-    /// Goes to the next stage of the plan, with the same records encoded anew: ids are those of the plan of that stage, and groups
-    /// of earlier stages are closed.
+    /// Enters the next stage of the plan, with the same records encoded anew. Ids are those of the plan of that
+    /// stage, and groups of earlier stages are closed.
     ///
     /// # Privacy
-    /// Each new record must be a function of one old one, in any order, and of what was released: then neighbours stay neighbours, and the
-    /// stages compose as adaptive releases about the same records, which is how the plan was priced.
+    /// Each new record must be a function of one old record, in any order, and of released values. Then neighbouring
+    /// data sets stay neighbours, and the stages compose as adaptive releases about the same records, which is how
+    /// the plan was priced.
     ///
     /// # Errors
-    /// [`WallError::NoStage`] after the last stage, [`WallError::RecordCount`] if the number of records is public and another.
+    /// [`WallError::NoStage`] after the last stage, [`WallError::RecordCount`] if the number of records is public and
+    /// differs.
     pub fn next_stage(&mut self, records: Records) -> Result<(), WallError> {
         if self.stage.end == self.plan.groups.len() {
             return Err(WallError::NoStage);
@@ -189,7 +193,7 @@ impl Wall {
     /// Releases a noisy sum of the contributions of a sample of records.
     ///
     /// # Errors
-    /// [`WallError`] without a release. The budget of a step is gone if its noise failed.
+    /// [`WallError`] without a release. If the noise source fails, the release stays charged.
     pub fn sum(&mut self, id: SumId, query: &impl Query) -> Result<Released, WallError> {
         let group = self.charge(id.0, query, true)?;
         let open = self.guarantee == Guarantee::None(NotPrivate::NoNoise);
@@ -277,7 +281,7 @@ impl Wall {
         Ok(Drawn { index, power, step: entry.made, guarantee: self.guarantee })
     }
 
-    /// Counts a release of a group of the current stage, or refuses it. The place of the group in the plan.
+    /// Counts a release of a group of the current stage, or refuses it. Returns the index of the group in the plan.
     fn charge(&mut self, id: usize, query: &impl Query, sum: bool) -> Result<usize, WallError> {
         let group = self.stage.clone().nth(id).ok_or(WallError::UnknownGroup)?;
         let Group { entry, lattice, .. } = &mut self.plan.groups[group];
@@ -305,16 +309,16 @@ impl Wall {
         Ok(group)
     }
 
-    /// Writes the receipt and settles with the ledger at once. `projections` counts how often an engine moved released values
+    /// Writes the receipt and settles the charge. `projections` counts how often an engine projected released values
     /// back into their domain.
     ///
     /// # Errors
-    /// [`WallError::Ledger`]; what was reserved then stays spent.
+    /// [`WallError::Ledger`]; the reservation then stays spent.
     pub fn finish(self, projections: u64) -> Result<Receipt, WallError> {
         self.close(projections).settle()
     }
 
-    /// Writes the receipt, to be completed and settled once its model is safe.
+    /// Writes the receipt, which can be completed before it is settled, once its model is saved.
     pub fn close(self, projections: u64) -> Closed {
         let Plan { records, adjacency, groups, .. } = self.plan;
         let groups = groups.into_iter().map(|group| group.entry).collect();
@@ -325,7 +329,7 @@ impl Wall {
     }
 }
 
-/// A run that releases nothing more, and is not settled yet. If it is dropped, what was reserved stays spent.
+/// A run without further releases that is not settled yet. If it is dropped, the reservation stays spent.
 #[must_use]
 pub struct Closed {
     /// The receipt that the ledger will keep.
@@ -336,17 +340,17 @@ pub struct Closed {
 }
 
 impl Closed {
-    /// Settles with the ledger.
+    /// Settles the charge with the ledger.
     ///
     /// # Errors
-    /// [`WallError::Ledger`]; what was reserved then stays spent.
+    /// [`WallError::Ledger`]; the reservation then stays spent.
     pub fn settle(mut self) -> Result<Receipt, WallError> {
         self.ledger.settle(self.ticket, Spent { cost: self.cost, receipt: &self.receipt })?;
         Ok(self.receipt)
     }
 }
 
-/// Whether there are as many records as planned, where their number is public.
+/// Checks the number of records against the plan, where that number is public.
 fn check_count(plan: &Plan, records: &Records) -> Result<(), WallError> {
     if plan.adjacency == Adjacency::ReplaceOne && records.rows != plan.records {
         return Err(WallError::RecordCount { planned: plan.records });
@@ -354,7 +358,7 @@ fn check_count(plan: &Plan, records: &Records) -> Result<(), WallError> {
     Ok(())
 }
 
-/// The newest release of a group, as an observer is shown it.
+/// The newest release of a group, as reported to an observer.
 fn step(entry: &Entry) -> Step<'_> {
     let width = if matches!(entry.kind, Kind::Sum { .. }) { entry.width } else { 1 };
     Step { what: &entry.what, step: entry.made, planned: entry.planned, width }

@@ -1,4 +1,4 @@
-//! What a run will release, fixed before it sees a record.
+//! The releases of a run, fixed before a record is read.
 
 use super::error::PlanError;
 use super::geometry::{Distance, Geometry};
@@ -12,48 +12,48 @@ use std::sync::Arc;
 
 /// Lattice units between the lower and the upper bound of a score.
 const SCORE_UNITS: u32 = 1 << 20;
-/// Tempered scores are integers over this.
+/// The unit of tempered scores is one over this.
 const WEIGHT_UNIT: u64 = 1 << 32;
-/// Log weights of candidates are integers over this.
+/// The unit of log weights of candidates is one over this.
 pub(super) const LOG_UNIT: u64 = SCORE_UNITS as u64 * WEIGHT_UNIT;
 
-/// Names a group of sums of a plan.
+/// Identifies a group of sums of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SumId(pub(super) usize);
 
-/// Names a group of draws of a plan.
+/// Identifies a group of draws of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DrawId(pub(super) usize);
 
-/// Releases of one kind.
+/// Releases of the same query, geometry and sampler.
 pub(super) struct Group {
-    /// What the receipt says about it, which is what the wall goes by.
+    /// The entry of the receipt, which the wall also enforces.
     pub(super) entry: Entry,
     pub(super) lattice: Lattice,
-    /// Of each coordinate of a sum.
+    /// Standard deviation of the noise of each coordinate of a sum.
     pub(super) noise_sd: Arc<[f64]>,
     /// The state of the sampler of sums.
     pub(super) sample: Vec<usize>,
-    /// What a unit of a score adds to a log weight, in [`LOG_UNIT`]s.
+    /// Log weight of one lattice unit of a score, in units of 1/[`LOG_UNIT`].
     pub(super) weight: u64,
 }
 
-/// What a run will release, priced as a whole.
+/// The releases of a run, priced as a whole.
 ///
 /// # Privacy
-/// Releases may depend on the ones before, in any order within the plan: the cost is that of their adaptive
-/// composition. The number of records is a public number: the true one under replace-one adjacency, where it is
-/// checked, and any public guess under add/remove.
+/// A release may depend on earlier ones, in any order within the plan: the cost is that of their adaptive
+/// composition. The number of records is public: the true number under replace-one adjacency, where it is checked,
+/// and any public guess under add/remove.
 pub struct Plan {
     pub(super) records: usize,
     pub(super) adjacency: Adjacency,
     pub(super) groups: Vec<Group>,
-    /// Where each stage after the first begins among the groups.
+    /// Index of the first group of each stage after the first.
     pub(super) stages: Vec<usize>,
 }
 
 impl Plan {
-    /// A plan for this many records, without releases yet.
+    /// A plan for this many records, without releases.
     #[must_use]
     pub fn new(records: usize, adjacency: Adjacency) -> Self {
         Self { records, adjacency, groups: Vec::new(), stages: Vec::new() }
@@ -78,11 +78,11 @@ impl Plan {
             return Err(PlanError::Invalid { what, fault });
         }
         let distance = match (self.adjacency, sampler) {
-            (Adjacency::AddRemove, _) => Distance::Reach,
-            (Adjacency::ReplaceOne, Sampler::Poisson { .. }) => Distance::TwiceReach,
+            (Adjacency::AddRemove, _) => Distance::Norm,
+            (Adjacency::ReplaceOne, Sampler::Poisson { .. }) => Distance::TwiceNorm,
             (Adjacency::ReplaceOne, _) => Distance::Diameter,
         };
-        // The rounding of B contributions over T steps must stay far below the noise of all.
+        // The rounding errors of B contributions over T steps must stay far below the noise of all steps.
         let rounding = sampler.expected(0, self.records) * (steps as f64).sqrt();
         let mut order = [Resolution::Bits23, Resolution::Bits40];
         order.rotate_left(usize::from(rounding > 1e5));
@@ -119,7 +119,8 @@ impl Plan {
                          that is not far from 0";
             return Err(PlanError::Invalid { what, fault });
         }
-        // Rounded down, and never sharper than the posterior itself. Two records differ between neighbours, or one.
+        // Rounded down, and never sharper than the posterior itself. Neighbours differ in two records (replace-one)
+        // or one.
         let factor = self.adjacency.sensitivity_factor(2.0);
         let weight = ((epsilon / factor).min(range) * WEIGHT_UNIT as f64) as u64;
         let tempered = weight as f64 / WEIGHT_UNIT as f64;
@@ -131,8 +132,9 @@ impl Plan {
         Ok(DrawId(self.groups.len() - 1))
     }
 
-    /// This plan, and then the other about the same records, priced as one: its releases are made after
-    /// [`Wall::next_stage`](super::Wall::next_stage). A run may estimate bounds first, and then fit with records that are encoded by them.
+    /// Appends a plan about the same records as a further stage; both are priced as one. Its releases are made after
+    /// [`Wall::next_stage`](super::Wall::next_stage). A run may estimate bounds in one stage, and fit records encoded
+    /// by them in the next.
     ///
     /// # Errors
     /// [`PlanError::Invalid`] if the plans are not about the same records.
@@ -148,25 +150,25 @@ impl Plan {
         Ok(self)
     }
 
-    /// The planned releases, by kind.
+    /// The planned releases, one entry for each group.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         self.groups.iter().map(|group| &group.entry)
     }
 
-    /// All that will happen.
+    /// The accounting event of all releases.
     #[must_use]
     pub fn event(&self) -> Event {
         Event::Compose(self.entries().filter_map(|entry| entry.event.clone()).collect())
     }
 
-    /// What the whole plan costs, would its noise be secret.
+    /// The cost of the whole plan, if its noise is secret.
     ///
     /// # Privacy
-    /// By coupling, $n$ Gaussian draws add $(1 + e^\varepsilon) n \tau$ to delta, with the $\tau$ of [`TV_PER_DRAW`]. A
-    /// ten-thousandth of delta is kept for them, or as much as half of it if need be (at an epsilon of 30 and more).
+    /// By coupling, $n$ Gaussian draws add $(1 + e^\varepsilon) n \tau$ to delta, with the $\tau$ of [`TV_PER_DRAW`].
+    /// A ten-thousandth of delta is kept for them, or up to half of it if needed (at an epsilon of 30 and more).
     ///
     /// # Errors
-    /// [`PlanError`] if no accountant has a bound for it.
+    /// [`PlanError`] if no accountant bounds the cost.
     pub fn price(&self, delta: f64) -> Result<Cost, PlanError> {
         let gaussian = self.entries().filter(|entry| match &entry.kind {
             Kind::Sum { geometry, .. } => !matches!(geometry, Geometry::L1Ball { .. }),

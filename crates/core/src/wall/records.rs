@@ -1,21 +1,22 @@
-//! The private rows.
+//! The private records.
 
 use super::WallError;
 use super::sampler::Batch;
 use std::ops::ControlFlow;
 
-/// Hands rows to its second argument, some at a time, from the first to the last: all of them, or those that are asked for, which are given in that
-/// order. And again whenever it is called. It may end early once its second argument returns [`Break`](ControlFlow::Break).
+/// Reads all rows, or those of the given indices in increasing order, and passes them to its second argument in
+/// blocks of rows. Each call reads from the start. It may end early once its second argument returns
+/// [`Break`](ControlFlow::Break).
 pub type Pass = dyn FnMut(Option<&[usize]>, &mut dyn FnMut(&[f64]) -> ControlFlow<()>) + Send;
 
 /// Whether a pass should end early.
 pub(super) type Stop<'a> = &'a mut dyn FnMut() -> bool;
 
-/// The private records, row by row: what the wall is built around.
+/// The private records, row by row.
 ///
 /// # Privacy
-/// There is no way out but through a [`Wall`](super::Wall): no accessor, no iterator, no copy, no `Debug`, no
-/// serialisation, not even the number of rows. Attacked by the `compile_fail` tests.
+/// Only a [`Wall`](super::Wall) reads them: there is no accessor, no iterator, no copy, no `Debug`, no serialisation,
+/// and the number of rows is not shown either. Attacked by the `compile_fail` tests.
 ///
 /// No value can make a release fail. A row with a value that is not finite is an *absent* record, such as one without a
 /// target: it is sampled like any other and contributes nothing. Attacked by `absent_records_contribute_nothing`.
@@ -27,10 +28,10 @@ pub struct Records {
 }
 
 impl Records {
-    /// Rows of `width` values each, one after the other.
+    /// Rows of `width` values each, concatenated.
     ///
     /// # Errors
-    /// [`WallError::Shape`] if they are not whole rows.
+    /// [`WallError::Shape`] if the last row is incomplete or rows have no values.
     pub fn new(values: Vec<f64>, width: usize) -> Result<Self, WallError> {
         if width == 0 || !values.len().is_multiple_of(width) {
             return Err(WallError::Shape { width });
@@ -38,13 +39,14 @@ impl Records {
         Ok(Self { rows: values.len() / width, values, width, pass: None })
     }
 
-    /// So many rows of `width` values that are too many to keep: each release is a pass over all of them, or over those of its sample.
+    /// Rows of `width` values that do not fit in memory: each release is a pass over all of them, or over those of
+    /// its sample.
     ///
     /// # Privacy
-    /// Every pass must give the same rows, each a function of one record, and fail for no reason in them: what was read
-    /// when they were counted can be read. What a pass lacks is absent and what it has beyond that
-    /// is left out, so the number of rows is that of all or of the sample. Which those are must stay with the pass. Attacked by
-    /// `a_stream_has_as_many_rows_as_it_says` and `sums_do_not_depend_on_blocks`.
+    /// Every pass must give the same rows, each a function of one record, and must not fail because of a value. Rows
+    /// that a pass lacks are absent records, and surplus rows are ignored, so the number of rows is that of all or of
+    /// the sample. The indices of a sample must not leave the pass. Attacked by
+    /// `a_stream_has_exactly_the_stated_rows` and `sums_do_not_depend_on_blocks`.
     ///
     /// # Errors
     /// [`WallError::Shape`] if rows have no values.
@@ -55,10 +57,10 @@ impl Records {
         Ok(Self { values: Vec::new(), width, rows, pass: Some(pass) })
     }
 
-    /// Calls `each` with whole rows, and which of these the batch is, until it has had all of the batch.
+    /// Calls `each` with blocks of rows, and with the indices of the batch in them, until the batch is complete.
     ///
     /// # Errors
-    /// [`WallError::Stopped`] if a pass over streamed rows was ended early: then there is nothing to release.
+    /// [`WallError::Stopped`] if a pass over streamed rows was ended early: there is nothing to release then.
     pub(super) fn blocks(
         &mut self,
         batch: Batch<'_>,

@@ -1,4 +1,4 @@
-//! What the wall is asked for, and what comes out of it. All of it is public.
+//! Requests to the wall and releases from it. All of them are public.
 
 use super::{Geometry, Sampler};
 use crate::budget::Guarantee;
@@ -16,54 +16,54 @@ pub struct Sums {
     pub geometry: Geometry,
     /// Which records take part.
     pub sampler: Sampler,
-    /// The standard deviation (Laplace: the scale) of the noise over the sensitivity under the plan's adjacency. For
-    /// Poisson samples under replace-one, over twice the reach of the geometry.
+    /// Standard deviation (Laplace: scale) of the noise over the sensitivity under the plan's adjacency. For Poisson
+    /// samples under replace-one adjacency, over twice the largest norm of the geometry.
     pub noise_multiplier: f64,
-    /// How many sums.
+    /// Number of sums.
     pub steps: u64,
 }
 
-/// A number of draws from exponential mechanisms of the same kind, each about all records.
+/// A number of draws from exponential mechanisms of the same kind, each over all records.
 #[derive(Debug, Clone)]
 pub struct Draws {
     /// What is drawn, for the receipt.
     pub what: String,
-    /// How many candidates there are.
+    /// Number of candidates.
     pub candidates: usize,
-    /// The least score of a record for a candidate.
+    /// Lower bound of a record's score for a candidate.
     pub lower: f64,
-    /// The greatest score of a record for a candidate.
+    /// Upper bound of a record's score for a candidate.
     pub upper: f64,
     /// The width of the range of log probability ratios between neighbours, for one draw.
     pub epsilon: f64,
-    /// How many draws.
+    /// Number of draws.
     pub draws: u64,
 }
 
 /// A noisy sum.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Released {
-    /// The sums.
+    /// The noisy sum of each coordinate.
     pub values: Vec<f64>,
-    /// The standard deviation of the noise in each.
+    /// Standard deviation of the noise in each coordinate.
     pub noise_sd: Arc<[f64]>,
-    /// How many records take part in such a sum on average. How many did in a Poisson sample stays secret.
+    /// Expected number of records in the batch. The actual size of a Poisson sample stays secret.
     pub expected_batch: f64,
-    /// Which release of its group it was charged as, from 1.
+    /// Number of this release within its group, from 1.
     pub step: u64,
-    /// What can be said about the whole plan.
+    /// The guarantee of the whole plan.
     pub guarantee: Guarantee,
 }
 
-/// A tempered draw.
+/// A draw from a tempered posterior.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Drawn {
-    /// The candidate.
+    /// Index of the candidate.
     pub index: usize,
-    /// The power that the scores were tempered with, at most 1.
+    /// The power that the likelihood was tempered with, at most 1.
     pub power: f64,
-    /// Which release of its group it was charged as, from 1.
+    /// Number of this release within its group, from 1.
     pub step: u64,
-    /// What can be said about the whole plan.
+    /// The guarantee of the whole plan.
     pub guarantee: Guarantee,
 }

@@ -1,14 +1,14 @@
-//! Which records a release is about, and what that makes it cost.
+//! Sampling of the records of a release, and the accounting event of each sampler.
 
 use reticent_accounting::{Event, Mechanism, Sampling};
 use reticent_noise::{NoiseError, NoiseSource};
 use serde::{Deserialize, Serialize};
 
-/// How the records of each release are chosen. The same value chooses them and names the accounting event.
+/// How the records of each release are sampled. The same value samples them and names the accounting event.
 ///
 /// # Privacy
-/// The sample must stay secret, and its law is exactly the one accounted for. Attacked by
-/// `fixed_batches_are_distinct_and_even`, `poisson_rate_is_the_accounted_one`,
+/// The sample must stay secret, and its distribution is exactly the accounted one. Attacked by
+/// `fixed_batches_are_distinct_and_uniform`, `poisson_rate_is_the_accounted_one`,
 /// `a_pass_uses_each_record_once` and `the_event_is_that_of_the_sampler`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -25,15 +25,15 @@ pub enum Sampler {
         /// The inclusion probability.
         rate: Rate,
     },
-    /// Disjoint batches of a shuffled data set; shuffled again when all records have been used. A whole pass costs as
-    /// much as one release about all records: no amplification is proved for it.
+    /// Disjoint batches of a shuffled data set, shuffled again after each pass over all records. A complete pass
+    /// costs as much as one release about all records: no amplification is proved for it.
     Pass {
         /// Records in a batch; the last one of a pass may have fewer.
         batch: usize,
     },
 }
 
-/// A probability $k/2^{53}$, which coins can meet exactly.
+/// A probability $k/2^{53}$, which fair coins can realise exactly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate(u64);
 
@@ -53,7 +53,7 @@ impl Rate {
 }
 
 impl Sampler {
-    /// What `steps` releases amount to.
+    /// The accounting event of `steps` releases.
     pub(super) fn event(self, mechanism: Mechanism, steps: u64, records: usize) -> Event {
         let (sampling, times) = match self {
             Self::Full => (Sampling::None, steps),
@@ -61,13 +61,13 @@ impl Sampler {
                 (Sampling::Fixed { batch: batch as u64, records: records as u64 }, steps)
             }
             Self::Poisson { rate } => (Sampling::Poisson { rate: rate.value() }, steps),
-            // A part of a pass counts as a pass.
+            // An incomplete pass costs as much as a complete one.
             Self::Pass { batch } => (Sampling::Pass, steps.div_ceil(records.div_ceil(batch) as u64)),
         };
         Event::release(mechanism, sampling).repeat(times)
     }
 
-    /// Whether such batches exist.
+    /// Whether the batch size is possible for this number of records.
     pub(super) fn fits(self, records: usize) -> bool {
         match self {
             Self::Full | Self::Poisson { .. } => records > 0,
@@ -88,7 +88,7 @@ impl Sampler {
         }
     }
 
-    /// Chooses the rows of a step (from 0). `state` belongs to this sampler: the order of a pass, or the last batch.
+    /// Samples the rows of a step (from 0). `state` belongs to this sampler: the order of a pass, or the last batch.
     pub(super) fn choose<'a>(
         self,
         step: u64,
@@ -117,7 +117,7 @@ impl Sampler {
     }
 }
 
-/// The rows of one release: these, or all.
+/// Row indices of one release; `None` for all rows.
 pub(super) type Batch<'a> = Option<&'a [usize]>;
 
 #[cfg(test)]

@@ -5,9 +5,9 @@ fn rows(batch: Batch<'_>) -> Vec<usize> {
     batch.unwrap().to_vec()
 }
 
-/// Chi-square over the records, 39 degrees of freedom: 84 is passed with probability below 1e-4 for these seeds.
+/// Chi-square over the records, 39 degrees of freedom: exceeds 84 with probability below 1e-4.
 #[test]
-fn fixed_batches_are_distinct_and_even() {
+fn fixed_batches_are_distinct_and_uniform() {
     let mut source = NoiseSource::insecure_from_seed(1);
     let (records, batch, steps) = (40, 7, 4000);
     let mut uses = vec![0f64; records];
@@ -22,7 +22,7 @@ fn fixed_batches_are_distinct_and_even() {
     let expected = steps as f64 * batch as f64 / records as f64;
     let chi2: f64 = uses.iter().map(|n| (n - expected).powi(2) / expected).sum();
     assert!(chi2 < 84.0, "{chi2}");
-    assert!(uses.iter().any(|&n| n != expected), "a sample without luck is a pass");
+    assert!(uses.iter().any(|&n| n != expected), "a random sample does not use all records equally often");
 }
 
 /// The number of inclusions is binomial: within 4.5 standard deviations, false alarm below 1e-5.
@@ -84,7 +84,7 @@ fn a_pass_uses_each_record_once() {
     assert!(orders.len() > 1, "passes are shuffled anew");
 }
 
-/// A pass that is begun is paid for, and no sampler can borrow another's event.
+/// An incomplete pass costs a complete one, and each sampler has its own event.
 #[test]
 fn the_event_is_that_of_the_sampler() {
     let mechanism = Mechanism::Gaussian { noise_multiplier: 2.0 };

@@ -10,15 +10,16 @@ use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
 
-/// Below this many coordinates in a batch, threads cost more than they bring.
+/// Below this many coordinates in a batch, threads cost more time than they save.
 const PARALLEL: usize = 1 << 15;
-/// Sums that are not exact have this many parts, whatever the number of threads: real numbers depend on the order in which they are added.
+/// Number of parts of a floating-point sum, whatever the number of threads: its rounding depends on the order of
+/// additions.
 const PLAIN_PARTS: usize = 16;
 
-/// What is summed: records, those of them that take part, and whether the pass should end early.
+/// What is summed: the records, the batch, and whether the pass should end early.
 pub(super) type From<'a> = (&'a mut Records, Batch<'a>, Stop<'a>);
 
-/// What one thread needs.
+/// Working memory of one thread.
 #[derive(Default)]
 pub(super) struct Scratch {
     blocks: Vec<usize>,
@@ -27,18 +28,19 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    /// One contribution: its values in the blocks of this size that it is about. Nothing of another record is left. An absent record, a query that
-    /// panics and one that names a block twice or one that there is not contribute nothing.
+    /// Computes one contribution: its values in its blocks of this size. Nothing of another record remains in the
+    /// working memory. An absent record, a query that panics, and one that repeats a block or names a missing one
+    /// contribute nothing.
     fn contribute(&mut self, record: &[f64], query: &impl Query, size: usize, width: usize) {
         let Self { blocks, real, .. } = self;
         blocks.clear();
         real.clear();
         if !record.iter().fold(true, |so_far, x| so_far & x.is_finite()) {
-            // The lattice puts it where a contribution that is not finite goes.
+            // The lattice maps it as any contribution that is not finite.
             return real.resize(if size < width { 0 } else { width }, f64::NAN);
         }
         SILENT.set(true);
-        let said = panic::catch_unwind(AssertUnwindSafe(|| {
+        let outcome = panic::catch_unwind(AssertUnwindSafe(|| {
             query.blocks(record, blocks);
             let known = blocks.iter().all(|block| *block < width / size);
             if !(known && blocks.is_sorted_by(|a, b| a < b)) {
@@ -48,12 +50,13 @@ impl Scratch {
             query.contribute(record, real);
         }));
         SILENT.set(false);
-        if said.is_err() {
+        if outcome.is_err() {
             real.fill(f64::NAN);
         }
     }
 
-    /// Adds one. Where it has no block it is 0, and so it is on the lattice, where the norm is checked.
+    /// Adds one contribution to the sum. Blocks that it does not name are 0 on the lattice too, so the norm of its
+    /// blocks is the norm of all.
     fn add(&mut self, record: &[f64], query: &impl Query, size: usize, lattice: &Lattice, sum: &mut [i64]) {
         self.contribute(record, query, size, sum.len());
         let Self { blocks, real, units } = self;

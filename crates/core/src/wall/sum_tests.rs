@@ -27,8 +27,8 @@ fn sum(values: &[f64], lattice: &Lattice) -> Vec<i64> {
     sum
 }
 
-/// Whole data sets that differ in one record, through the code that a release runs: the hill climb moves all records,
-/// and may make any of them huge, so that it would find a record that changes what another contributes.
+/// Neighbouring data sets, through the code that a release runs. The hill climb moves all records and may make any of
+/// them huge, so it would find a record that changes the contribution of another.
 #[test]
 fn neighbouring_data_sets_never_differ_by_more_than_the_sensitivity() {
     let blocks = vec![Block { width: 1, scale: 0.5 }, Block { width: 2, scale: 3.0 }];
@@ -39,17 +39,17 @@ fn neighbouring_data_sets_never_differ_by_more_than_the_sensitivity() {
         Geometry::Blocks { radius: 1.0, blocks },
     ];
     let mut state = 5u64;
-    let mut dice = move || {
+    let mut random = move || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 11) as f64 / (1u64 << 52) as f64 - 1.0
     };
     for geometry in geometries {
-        for kind in [Distance::Reach, Distance::Diameter] {
+        for kind in [Distance::Norm, Distance::Diameter] {
             let lattice = Lattice::new(&geometry, WIDTH, kind, 2.0, Resolution::Bits23).unwrap();
             let allowed = lattice.resolution.units_per_sigma() as f64 / 2.0;
             let distance = |data: &[f64], other: &[f64]| {
                 let mut neighbour = data.to_vec();
-                if kind == Distance::Reach {
+                if kind == Distance::Norm {
                     neighbour.truncate(WIDTH * (ROWS - 1));
                 } else {
                     neighbour[WIDTH * (ROWS - 1)..].copy_from_slice(other);
@@ -57,17 +57,17 @@ fn neighbouring_data_sets_never_differ_by_more_than_the_sensitivity() {
                 let (a, b) = (sum(data, &lattice), sum(&neighbour, &lattice));
                 a.iter().zip(&b).map(|(a, b)| ((a - b) as f64).powi(2)).sum::<f64>().sqrt()
             };
-            let mut data: Vec<f64> = (0..WIDTH * ROWS).map(|_| 3.0 * dice()).collect();
-            let mut other: Vec<f64> = (0..WIDTH).map(|_| 3.0 * dice()).collect();
+            let mut data: Vec<f64> = (0..WIDTH * ROWS).map(|_| 3.0 * random()).collect();
+            let mut other: Vec<f64> = (0..WIDTH).map(|_| 3.0 * random()).collect();
             let mut best = 0.0;
             for round in 0..3_000 {
                 let (mut data_next, mut other_next) = (data.clone(), other.clone());
                 let place = WIDTH * ROWS
                     - 1
-                    - (dice().abs() * (WIDTH * if round % 4 == 0 { ROWS } else { 1 }) as f64) as usize;
+                    - (random().abs() * (WIDTH * if round % 4 == 0 { ROWS } else { 1 }) as f64) as usize;
                 data_next[place] =
-                    if round % 50 == 0 { 1e12 * dice() } else { data_next[place] + 10.0 * dice() };
-                other_next[(dice().abs() * WIDTH as f64) as usize] += 10.0 * dice();
+                    if round % 50 == 0 { 1e12 * random() } else { data_next[place] + 10.0 * random() };
+                other_next[(random().abs() * WIDTH as f64) as usize] += 10.0 * random();
                 let found = distance(&data_next, &other_next);
                 assert!(found <= allowed, "{geometry:?} {kind:?}: {}", found / allowed);
                 if found >= best {
@@ -83,8 +83,8 @@ fn neighbouring_data_sets_never_differ_by_more_than_the_sensitivity() {
     }
 }
 
-/// Rows are documents: each number is a block, its words are those that are not 0, and each counts in two coordinates. `mischief` is what
-/// is done to the list of blocks.
+/// Rows are documents: each number is a block, its words are those that are not 0, and each counts in two
+/// coordinates. The closure corrupts the list of blocks.
 struct Blocks<F>(F);
 
 const BLOCKS: usize = 5;
@@ -108,10 +108,10 @@ impl<F: Fn(&mut Vec<usize>) + Sync> Query for Blocks<F> {
     }
 }
 
-/// The same contributions, written in full.
-struct Whole;
+/// The same contributions, dense.
+struct Dense;
 
-impl Query for Whole {
+impl Query for Dense {
     fn width(&self) -> usize {
         2 * BLOCKS
     }
@@ -130,10 +130,10 @@ fn of(records: &mut Records, query: &impl Query, lattice: &Lattice) -> Vec<i64> 
     sum
 }
 
-/// Long contributions are shortened to just within the ball, by a hair less where fewer coordinates are rounded: so a record may differ
-/// by some units, and no more than its rounding.
+/// Long contributions are scaled to just within the ball, and less so where fewer coordinates are rounded: a record
+/// may differ by some units, and by no more than its rounding.
 #[test]
-fn sparse_sums_are_those_of_whole_contributions() {
+fn sparse_sums_equal_dense_sums() {
     let values: Vec<f64> =
         (0..BLOCKS * ROWS).map(|k| if k % 3 == 0 { 0.0 } else { 1.5 + (k as f64).sin() }).collect();
     let mut records = Records::new(values, BLOCKS).unwrap();
@@ -141,26 +141,26 @@ fn sparse_sums_are_those_of_whole_contributions() {
         for geometry in [Geometry::Ball { radius }, Geometry::NonNegativeBall { radius }] {
             let lattice =
                 Lattice::new(&geometry, 2 * BLOCKS, Distance::Diameter, 2.0, Resolution::Bits23).unwrap();
-            let (sparse, whole) = (
+            let (sparse, dense) = (
                 of(&mut records, &Blocks(|_: &mut Vec<usize>| ()), &lattice),
-                of(&mut records, &Whole, &lattice),
+                of(&mut records, &Dense, &lattice),
             );
-            assert!(whole.iter().all(|sum| *sum > 1000));
-            let gap = sparse.iter().zip(&whole).map(|(a, b)| (a - b).unsigned_abs()).max().unwrap();
+            assert!(dense.iter().all(|sum| *sum > 1000));
+            let gap = sparse.iter().zip(&dense).map(|(a, b)| (a - b).unsigned_abs()).max().unwrap();
             assert!(gap <= rounding * ROWS as u64, "{geometry:?}: {gap}");
         }
     }
 }
 
-/// A block that is named twice would count twice, beyond the radius: such a list is taken for an empty one, as are others that make no
-/// sense.
+/// A repeated block would count twice and exceed the radius: such a list of blocks counts as empty, as do other
+/// invalid ones.
 #[test]
-fn blocks_that_are_named_twice_or_do_not_exist_say_nothing() {
+fn repeated_or_missing_blocks_contribute_nothing() {
     let mut records = Records::new(vec![2.0, 0.0, 1.0, 0.0, 0.5], BLOCKS).unwrap();
     let geometry = Geometry::Ball { radius: 1.0 };
     let lattice = Lattice::new(&geometry, 2 * BLOCKS, Distance::Diameter, 2.0, Resolution::Bits23).unwrap();
     assert!(of(&mut records, &Blocks(|_: &mut Vec<usize>| ()), &lattice).iter().any(|sum| *sum != 0));
-    let mischief: [fn(&mut Vec<usize>); 5] = [
+    let corruptions: [fn(&mut Vec<usize>); 5] = [
         |blocks| blocks[1] = 0,
         |blocks| blocks.reverse(),
         |blocks| blocks[2] = BLOCKS,
@@ -168,14 +168,15 @@ fn blocks_that_are_named_twice_or_do_not_exist_say_nothing() {
         |_| panic!("a query that fails"),
     ];
     silence_query_panics();
-    for list in mischief {
+    for list in corruptions {
         assert!(of(&mut records, &Blocks(list), &lattice).iter().all(|sum| *sum == 0));
     }
     // Fewer values than blocks, or none: the rest is 0.
     assert!(of(&mut records, &Blocks(Vec::clear), &lattice).iter().all(|sum| *sum == 0));
 }
 
-/// The greatest distance between documents is that of the non-negative ball, reached by documents without a common word.
+/// The largest distance between documents is that of the non-negative ball, attained by documents without a common
+/// word.
 #[test]
 fn sparse_neighbours_never_differ_by_more_than_the_sensitivity() {
     let geometry = Geometry::NonNegativeBall { radius: 1.0 };
@@ -199,13 +200,13 @@ fn sparse_neighbours_never_differ_by_more_than_the_sensitivity() {
     assert!(farthest > 0.99 * allowed, "{}", farthest / allowed);
 }
 
-/// A row with a value that is not finite adds nothing to a sum, whichever value it is and whatever the query would make of it; to a box it adds
-/// the point nearest to 0.
+/// A row with a value that is not finite adds nothing to a sum, whichever value it is and whatever the query computes
+/// from it; to a box it adds the point nearest to 0.
 #[test]
 fn absent_records_contribute_nothing() {
-    /// Writes numbers for any record, were it ever shown an absent one.
-    struct Bold;
-    impl Query for Bold {
+    /// Writes finite numbers for any record, also for an absent one.
+    struct Total;
+    impl Query for Total {
         fn width(&self) -> usize {
             WIDTH
         }
@@ -221,7 +222,7 @@ fn absent_records_contribute_nothing() {
         Geometry::Box { lower: vec![-1.0; WIDTH], upper: vec![1.0; WIDTH] },
     ] {
         let lattice = Lattice::new(&geometry, WIDTH, Distance::Diameter, 2.0, Resolution::Bits23).unwrap();
-        let alone = of(&mut Records::new(present.clone(), WIDTH).unwrap(), &Bold, &lattice);
+        let alone = of(&mut Records::new(present.clone(), WIDTH).unwrap(), &Total, &lattice);
         for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
             for place in 0..WIDTH {
                 let mut all = present.clone();
@@ -229,11 +230,11 @@ fn absent_records_contribute_nothing() {
                 row[place] = value;
                 all.splice(WIDTH * 7..WIDTH * 7, row);
                 let mut records = Records::new(all, WIDTH).unwrap();
-                assert_eq!(of(&mut records, &Bold, &lattice), alone, "{geometry:?} {value} {place}");
+                assert_eq!(of(&mut records, &Total, &lattice), alone, "{geometry:?} {value} {place}");
                 let (mut open, mut open_alone) = (vec![0.0; WIDTH], vec![0.0; WIDTH]);
-                plain((&mut records, None, &mut || false), &Bold, &mut open).unwrap();
+                plain((&mut records, None, &mut || false), &Total, &mut open).unwrap();
                 let mut alone = Records::new(present.clone(), WIDTH).unwrap();
-                plain((&mut alone, None, &mut || false), &Bold, &mut open_alone).unwrap();
+                plain((&mut alone, None, &mut || false), &Total, &mut open_alone).unwrap();
                 assert_eq!(open, open_alone);
             }
         }
@@ -241,7 +242,7 @@ fn absent_records_contribute_nothing() {
     // The point of a box nearest to 0, and sparse contributions.
     let geometry = Geometry::Box { lower: vec![0.5; WIDTH], upper: vec![1.0; WIDTH] };
     let lattice = Lattice::new(&geometry, WIDTH, Distance::Diameter, 2.0, Resolution::Bits23).unwrap();
-    let of_row = |row: f64| of(&mut Records::new(vec![row; WIDTH], WIDTH).unwrap(), &Bold, &lattice);
+    let of_row = |row: f64| of(&mut Records::new(vec![row; WIDTH], WIDTH).unwrap(), &Total, &lattice);
     assert_eq!(of_row(f64::NAN), of_row(0.5));
     let geometry = Geometry::Ball { radius: 1.0 };
     let lattice = Lattice::new(&geometry, 2 * BLOCKS, Distance::Diameter, 2.0, Resolution::Bits23).unwrap();

@@ -1,4 +1,4 @@
-//! The plan: what is released, with which noise.
+//! The plan: the release and its noise.
 
 use super::NAME;
 use super::posterior::Means;

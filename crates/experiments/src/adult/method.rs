@@ -206,7 +206,7 @@ impl Method {
             let size = match self {
                 Self::VipsPrinted if step > 0 => StepSize::Decay { delay: 1024.0, forgetting: 0.7 },
                 Self::Vips | Self::VipsStrong => StepSize::Average,
-                _ => StepSize::Whole,
+                _ => StepSize::Full,
             };
             vb.step(&mut model, &mut wall, id, size)?;
         }

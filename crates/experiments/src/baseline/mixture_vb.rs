@@ -62,8 +62,8 @@ impl VariationalMixture {
     pub fn geometry(&self) -> Geometry {
         let (k, d) = (self.components(), self.dimension);
         Share::geometry(&[
-            Share { width: k, reach: 1.0, weight: 1.0 },
-            Share { width: k * d, reach: self.radius, weight: 1.0 },
+            Share { width: k, norm: 1.0, weight: 1.0 },
+            Share { width: k * d, norm: self.radius, weight: 1.0 },
         ])
     }
 
@@ -223,7 +223,7 @@ mod tests {
         let mut vb = Vb::new(RECORDS, vec![0.0; model.width()]);
         let mut bounds = vec![evidence(&model)];
         for _ in 0..30 {
-            vb.step(&mut model, &mut wall, id, StepSize::Whole).expect("a step");
+            vb.step(&mut model, &mut wall, id, StepSize::Full).expect("a step");
             bounds.push(evidence(&model));
         }
         assert!(bounds.windows(2).all(|b| b[1] >= b[0] - 1e-8), "{bounds:?}");

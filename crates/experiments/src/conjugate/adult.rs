@@ -112,8 +112,8 @@ impl Adult {
         let count = self.train.len() / self.width();
         let plan =
             NaiveBayesPlan::new(self.columns.clone(), BINS, 1.0, count, &privacy).map_err(WallError::from)?;
-        let tables = |reading: NoiseTreatment, privacy: Option<&Privacy>| {
-            let plan = NaiveBayesPlan { reading, ..plan.clone() };
+        let tables = |noise_treatment: NoiseTreatment, privacy: Option<&Privacy>| {
+            let plan = NaiveBayesPlan { noise_treatment, ..plan.clone() };
             let records = Records::new(self.train.clone(), self.width())?;
             let (posterior, _) = plan.fit(
                 records,

@@ -55,7 +55,7 @@ const TRUTH: (f64, f64) = (0.2, 0.4);
 pub fn coverage(model: Model, records: usize, epsilon: f64, sets: u64) -> Result<Covered, ExperimentError> {
     let privacy = Privacy::new(epsilon, 0.0, Adjacency::ReplaceOne)?;
     let aware = MeanPlan::new((-1.0, 1.0), TRUTH.1, (0.0, 1.0), records, &privacy)?;
-    let naive = MeanPlan { reading: NoiseTreatment::Naive, ..aware.clone() };
+    let naive = MeanPlan { noise_treatment: NoiseTreatment::Naive, ..aware.clone() };
     let one = |set: u64| {
         let mut rng = ChaCha8Rng::seed_from_u64(set);
         match model {
@@ -83,8 +83,8 @@ fn rate(records: usize, epsilon: f64, rng: &mut ChaCha8Rng) -> [f64; 3] {
     let count = Binomial::new(records as u64, setting.p).map_or(0.0, |law| law.sample(rng) as f64);
     let (scale, truth) = (1.0 / epsilon, setting.p);
     let noisy = count + laplace(scale, rng);
-    let of = |reading| {
-        let rate = Rate::new(FLAT, n, noisy, NoiseDistribution::Laplace { scale }, reading);
+    let of = |treatment| {
+        let rate = Rate::new(FLAT, n, noisy, NoiseDistribution::Laplace { scale }, treatment);
         covers(rate.quantile(0.025), rate.quantile(0.975), truth)
     };
     let printed: Beta = setting.printed(n, count, rng);
@@ -112,12 +112,12 @@ fn shares(records: usize, epsilon: f64, set: u64, rng: &mut ChaCha8Rng) -> [f64;
     let total = Total::Known(records as f64);
     let counts = NoisyCounts {
         noisy: &noisy,
-        law: NoiseDistribution::Laplace { scale },
+        noise: NoiseDistribution::Laplace { scale },
         concentration: &concentration,
         total,
     };
-    let of = |reading| {
-        let shares = Shares::new(&counts, reading, set);
+    let of = |treatment| {
+        let shares = Shares::new(&counts, treatment, set);
         let held = truth
             .iter()
             .enumerate()
@@ -134,10 +134,10 @@ fn mean(aware: &MeanPlan, naive: &MeanPlan, rng: &mut ChaCha8Rng) -> [f64; 3] {
         (truth + sd * z).clamp(-1.0, 1.0)
     };
     let sum: f64 = (0..aware.statistics.records).map(|_| number(rng)).sum();
-    let law = NoiseDistribution::of(true, aware.statistics.expected_noise);
-    let noisy = sum + laplace(law.sd() / 2f64.sqrt(), rng);
+    let noise = NoiseDistribution::of(true, aware.statistics.expected_noise);
+    let noisy = sum + laplace(noise.sd() / 2f64.sqrt(), rng);
     let of = |plan: &MeanPlan| {
-        let posterior = plan.posterior(noisy, law);
+        let posterior = plan.posterior(noisy, noise);
         covers(posterior.quantile(0.025), posterior.quantile(0.975), truth)
     };
     [of(aware), of(naive), 0.0]

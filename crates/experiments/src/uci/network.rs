@@ -31,7 +31,7 @@ impl Backpropagation {
         inputs: usize,
     ) -> Result<NetworkPosterior, ExperimentError> {
         let mut model = Network::new(&[inputs, self.hidden], OutputNoise::default())?;
-        let start = model.start(self.seed, Start::Usual);
+        let start = model.start(self.seed, Start::Prior);
         let fit = match method {
             Method::Adf => self.adf(&mut model, &values, start),
             Method::Ep => self.ep(&mut model, &values, &start),

@@ -1,18 +1,18 @@
-//! Counts of cells of which a record is in few.
+//! Sparse counts: a record is in few of many cells.
 
 use crate::wall::Query;
 
-/// A record adds 1 to each cell that `of` names, in increasing order, and to no other. If there are many cells, the wall is told these alone,
-/// so that a record costs what it says and not how many cells there are.
+/// A record adds 1 to each cell that `of` names, in increasing order, and to no other. If there are many cells, only
+/// these are passed to the wall, so that the time for a record is proportional to its cells and not to all cells.
 pub(crate) struct Cells<F> {
-    /// Cells.
+    /// Number of cells.
     pub(crate) width: usize,
-    /// Calls its argument with those of a record.
+    /// Calls its argument with the cells of a record.
     pub(crate) of: F,
 }
 
-/// Up to so many cells, adding all of them at once takes no longer than to look for those that count.
-const FEW: usize = 64;
+/// Up to this many cells, adding all of them takes no longer than finding the non-zero ones.
+const MAX_DENSE: usize = 64;
 
 impl<F: Fn(&[f64], &mut dyn FnMut(usize)) + Sync> Query for Cells<F> {
     fn width(&self) -> usize {
@@ -20,34 +20,35 @@ impl<F: Fn(&[f64], &mut dyn FnMut(usize)) + Sync> Query for Cells<F> {
     }
 
     fn block(&self) -> usize {
-        if self.width <= FEW { self.width } else { 1 }
+        if self.width <= MAX_DENSE { self.width } else { 1 }
     }
 
     fn blocks(&self, record: &[f64], blocks: &mut Vec<usize>) {
-        if self.width <= FEW {
+        if self.width <= MAX_DENSE {
             return blocks.push(0);
         }
         (self.of)(record, &mut |cell| blocks.push(cell));
     }
 
     fn contribute(&self, record: &[f64], out: &mut [f64]) {
-        if self.width <= FEW {
+        if self.width <= MAX_DENSE {
             return (self.of)(record, &mut |cell| out[cell] = 1.0);
         }
         out.fill(1.0);
     }
 }
 
-/// The first of some numbers, one for each level, that says that it is there; none if all are 0.
+/// The first positive number of a one-hot encoding; `None` if all are 0.
 ///
-/// All are looked at, without a branch for each: which level it is cannot be foreseen, and to guess wrong costs more.
+/// All numbers are read, without a branch for each: the level is unpredictable, and a mispredicted branch costs more
+/// time.
 pub(crate) fn one_hot_level(levels: &[f64]) -> Option<usize> {
     let last = levels.iter().enumerate().rev();
     let found = last.fold(levels.len(), |found, (k, x)| if *x > 0.5 { k } else { found });
     (found < levels.len()).then_some(found)
 }
 
-/// What a query says of a record, in all coordinates.
+/// The dense contribution of a record to a query.
 #[cfg(test)]
 pub(crate) fn contribution(query: &impl Query, record: &[f64]) -> Vec<f64> {
     let (mut blocks, size) = (Vec::new(), query.block());
@@ -69,8 +70,9 @@ mod tests {
     use crate::wall::{NoiseSource, Records, Wall};
     use reticent_accounting::gaussian;
 
-    /// Through the wall: 30,000 records in two of six cells each, by hand 10,000, 0, 20,000, 15,000, 15,000 and 0, and the same among many
-    /// cells. Noise beyond 15 of its deviations has a probability of less than 1e-9 in either law.
+    /// Through the wall: 30,000 records in two of six cells each, by hand 10,000, 0, 20,000, 15,000, 15,000 and 0,
+    /// and the same among many cells. Noise beyond 15 of its standard deviations has a probability of less than 1e-9
+    /// for either distribution.
     #[test]
     fn released_counts_are_those_of_the_cells() {
         let of = |record: &[f64], cell: &mut dyn FnMut(usize)| {

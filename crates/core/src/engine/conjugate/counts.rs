@@ -1,22 +1,22 @@
-//! Counts of categories behind noisy ones.
+//! The posterior of category counts, given noisy ones.
 
 use super::{NoiseDistribution, slice};
 use rand::{Rng, RngExt};
 use rand_distr::{Distribution, Gamma};
 
-/// What is known about the sum of all counts.
+/// Information about the total count.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Total {
     /// It is public.
     Known(f64),
-    /// Something else says what it is, up to a normal error.
-    Told {
-        /// What it says.
+    /// It is observed with a normal error.
+    Observed {
+        /// The observation.
         mean: f64,
-        /// The deviation of the error.
+        /// Standard deviation of the error.
         sd: f64,
     },
-    /// Nothing but the counts themselves.
+    /// There is no information but the noisy counts.
     Unknown,
 }
 
@@ -26,23 +26,23 @@ pub enum Total {
 /// with $A = \sum a_k$ and $N = \sum n_k$.
 #[derive(Debug, Clone, Copy)]
 pub struct NoisyCounts<'a> {
-    /// $y$.
+    /// Noisy counts $y$.
     pub noisy: &'a [f64],
-    /// $f$.
-    pub law: NoiseDistribution,
-    /// $a$.
+    /// Distribution $f$ of the noise.
+    pub noise: NoiseDistribution,
+    /// Concentrations $a$ of the prior.
     pub concentration: &'a [f64],
-    /// About $N$.
+    /// Information about $N$.
     pub total: Total,
 }
 
 impl NoisyCounts<'_> {
-    /// The nearest counts that could be, as whole numbers: none below 0, and of the public total if there is one. A start for
-    /// the chain, and what the naive posterior takes for the truth if `whole` is false.
+    /// The nearest possible counts: none below 0, and with the public total if there is one; rounded to integers if
+    /// `integer`. The integers start the chain, and the naive posterior uses the unrounded counts.
     #[must_use]
-    pub fn nearest(&self, whole: bool) -> Vec<f64> {
+    pub fn nearest(&self, integer: bool) -> Vec<f64> {
         let mut counts: Vec<f64> = self.noisy.iter().map(|y| y.max(0.0)).collect();
-        if !whole {
+        if !integer {
             return counts;
         }
         counts.iter_mut().for_each(|n| *n = n.round());
@@ -51,7 +51,7 @@ impl NoisyCounts<'_> {
             if sum > 0.0 {
                 counts.iter_mut().for_each(|n| *n = (*n * total / sum).floor());
             }
-            // What rounding left over goes to the largest.
+            // The rounding error goes to the largest count.
             let rest = total - counts.iter().sum::<f64>();
             if let Some(largest) = counts.iter_mut().max_by(|a, b| a.total_cmp(b)) {
                 *largest += rest;
@@ -60,39 +60,40 @@ impl NoisyCounts<'_> {
         counts
     }
 
-    /// Draws of the true counts, one after each sweep, from a chain that leaves their posterior invariant; the sweeps before them
-    /// are left out.
-    pub fn sample(&self, before: usize, draws: usize, rng: &mut impl Rng) -> Vec<Vec<f64>> {
+    /// Draws of the true counts, one after each sweep, from a chain that leaves their posterior invariant, after
+    /// `burn_in` sweeps.
+    pub fn sample(&self, burn_in: usize, draws: usize, rng: &mut impl Rng) -> Vec<Vec<f64>> {
         let mut found = Vec::with_capacity(draws);
-        self.each_sample(before, draws, rng, |counts, _| found.push(counts.to_vec()));
+        self.each_sample(burn_in, draws, rng, |counts, _| found.push(counts.to_vec()));
         found
     }
 
-    /// The same, one after the other: so that they need not be kept.
+    /// As [`sample`](Self::sample), but passes each draw to a closure, so that draws need not be stored.
     pub fn each_sample<R: Rng>(
         &self,
-        before: usize,
+        burn_in: usize,
         draws: usize,
         rng: &mut R,
         mut each: impl FnMut(&[f64], &mut R),
     ) {
-        if self.law == NoiseDistribution::None {
+        if self.noise == NoiseDistribution::None {
             return (0..draws).for_each(|_| each(self.noisy, rng));
         }
         let mut counts = self.nearest(true);
         let all = self.concentration.iter().sum();
-        for sweep in 0..before + draws {
+        for sweep in 0..burn_in + draws {
             self.sweep(&mut counts, all, rng);
-            if sweep >= before {
+            if sweep >= burn_in {
                 each(&counts, rng);
             }
         }
     }
 
-    /// One Gibbs sweep: each category trades with another, and changes by itself if the total is not public.
+    /// One Gibbs sweep: each category exchanges counts with another, and changes alone if the total is not public.
     fn sweep(&self, counts: &mut [f64], all: f64, rng: &mut impl Rng) {
         let categories = counts.len();
-        // Kept up to date, since adding all counts for each would be quadratic; anew in each sweep, so that rounding does not add up.
+        // Updated incrementally, since summing all counts for each would be quadratic; recomputed in each sweep, so
+        // that rounding errors do not accumulate.
         let mut total: f64 = counts.iter().sum();
         for k in 0..categories {
             if categories > 1 {
@@ -100,14 +101,14 @@ impl NoisyCounts<'_> {
                 self.trade(counts, k, other, rng);
             }
             if !matches!(self.total, Total::Known(_)) {
-                let before = counts[k];
-                counts[k] = self.change(before, k, (total - before, all), rng);
-                total += counts[k] - before;
+                let burn_in = counts[k];
+                counts[k] = self.change(burn_in, k, (total - burn_in, all), rng);
+                total += counts[k] - burn_in;
             }
         }
     }
 
-    /// Resamples how the sum of two counts is shared.
+    /// Resamples how the sum of two counts is split.
     fn trade(&self, counts: &mut [f64], k: usize, other: usize, rng: &mut impl Rng) {
         let both = counts[k] + counts[other];
         if both == 0.0 {
@@ -121,34 +122,36 @@ impl NoisyCounts<'_> {
         counts[other] = both - counts[k];
     }
 
-    /// Another count of a category, given the sum of all others and that of all concentrations; and so another total.
+    /// Resamples the count of a category, given the sum of all others and that of all concentrations; and so the
+    /// total.
     fn change(&self, count: f64, k: usize, (others, all): (f64, f64), rng: &mut impl Rng) -> f64 {
         let log_weight = |x: f64| {
             let n = x.floor();
             let total = others + n;
-            let told = match self.total {
-                Total::Told { mean, sd } => -0.5 * ((total - mean) / sd).powi(2),
+            let log_total = match self.total {
+                Total::Observed { mean, sd } => -0.5 * ((total - mean) / sd).powi(2),
                 _ => 0.0,
             };
-            self.log_cell(k, n) + libm::lgamma(total + 1.0) - libm::lgamma(all + total) + told
+            self.log_cell(k, n) + libm::lgamma(total + 1.0) - libm::lgamma(all + total) + log_total
         };
-        let most = self.noisy[k].max(0.0) + 60.0 * self.law.sd() + count + 10.0;
-        self.next(count, most, log_weight, rng)
+        let max = self.noisy[k].max(0.0) + 60.0 * self.noise.sd() + count + 10.0;
+        self.next(count, max, log_weight, rng)
     }
 
-    /// A slice step of a whole number between 0 and `most`: a step function of a number that is rounded down.
-    fn next(&self, n: f64, most: f64, log_weight: impl Fn(f64) -> f64, rng: &mut impl Rng) -> f64 {
-        let width = self.law.sd().max(1.0) * 2.0;
-        slice(n + rng.random::<f64>(), width, (0.0, most + 1.0), log_weight, rng).floor().min(most)
+    /// A slice step of an integer between 0 and `max`: the density is a step function of a real number that is
+    /// rounded down.
+    fn next(&self, n: f64, max: f64, log_weight: impl Fn(f64) -> f64, rng: &mut impl Rng) -> f64 {
+        let width = self.noise.sd().max(1.0) * 2.0;
+        slice(n + rng.random::<f64>(), width, (0.0, max + 1.0), log_weight, rng).floor().min(max)
     }
 
     fn log_cell(&self, k: usize, n: f64) -> f64 {
         let prior = match self.concentration[k] {
-            // What a uniform prior comes to, and most are: both gammas are the same.
+            // A uniform prior, the most common case: both gammas are equal.
             1.0 => 0.0,
             a => libm::lgamma(a + n) - libm::lgamma(n + 1.0),
         };
-        prior + self.law.log_density(self.noisy[k] - n)
+        prior + self.noise.log_density(self.noisy[k] - n)
     }
 }
 
@@ -170,18 +173,18 @@ mod tests {
 
     type Function<'a> = &'a dyn Fn(&[f64]) -> f64;
 
-    /// All counts of ten records in three categories, weighed one by one: the chain has the same means and the same
-    /// mean square of the first, within five standard errors of draws that are one in four independent.
+    /// All counts of ten records in three categories, by enumeration: the chain has the same means and the same mean
+    /// square of the first, within five standard errors for an effective sample size of one in four draws.
     #[test]
     fn the_chain_has_the_law_that_enumeration_gives() {
         let (noisy, concentration) = ([2.6, -1.3, 7.0], [0.5, 1.0, 2.0]);
-        for (law, total) in [
+        for (noise, total) in [
             (NoiseDistribution::Laplace { scale: 1.5 }, Total::Known(10.0)),
             (NoiseDistribution::Gaussian { sd: 2.0 }, Total::Known(10.0)),
-            (NoiseDistribution::Laplace { scale: 1.0 }, Total::Told { mean: 9.0, sd: 1.5 }),
+            (NoiseDistribution::Laplace { scale: 1.0 }, Total::Observed { mean: 9.0, sd: 1.5 }),
             (NoiseDistribution::Gaussian { sd: 1.2 }, Total::Unknown),
         ] {
-            let counts = NoisyCounts { noisy: &noisy, law, concentration: &concentration, total };
+            let counts = NoisyCounts { noisy: &noisy, noise, concentration: &concentration, total };
             let mut expected = [0.0; 5];
             for a in 0..40 {
                 for b in 0..40 {
@@ -190,7 +193,7 @@ mod tests {
                         let sum: f64 = n.iter().sum();
                         let log_total = match total {
                             Total::Known(total) if sum != total => continue,
-                            Total::Told { mean, sd } => -0.5 * ((sum - mean) / sd).powi(2),
+                            Total::Observed { mean, sd } => -0.5 * ((sum - mean) / sd).powi(2),
                             _ => 0.0,
                         } + libm::lgamma(sum + 1.0)
                             - libm::lgamma(3.5 + sum);
@@ -215,7 +218,7 @@ mod tests {
                 let (mean, error) = found(f);
                 assert!(
                     (mean - expected).abs() < 5.0 * error,
-                    "{law:?} {total:?}: {mean} {expected} {error}"
+                    "{noise:?} {total:?}: {mean} {expected} {error}"
                 );
             }
             if let Total::Known(total) = total {

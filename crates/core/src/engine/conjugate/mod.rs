@@ -1,11 +1,11 @@
-//! Posteriors from noisy sufficient statistics: one release, and everything after it is free.
+//! Posteriors from noisy sufficient statistics: one release, and post-processing.
 //!
-//! In an exponential family records enter the posterior only through a sum $t = \sum_n s(x_n)$. It is released once with noise,
-//! $y = t + \eta$, and the noise is part of the model: the posterior is that of the parameters given $y$, with $t$ unknown,
-//! $p(\theta|y) \propto p(\theta) \sum_t p(t|\theta) f(y - t)$. Nothing is cut off or projected, so nothing is biased. The *naive* posterior
-//! takes $y$ for $t$, and is there for comparison.
+//! In an exponential family records enter the posterior only through a sum $t = \sum_n s(x_n)$. It is released once
+//! with noise, $y = t + \eta$, and the noise is part of the model: the posterior is that of the parameters given $y$,
+//! with $t$ latent, $p(\theta|y) \propto p(\theta) \sum_t p(t|\theta) f(y - t)$. Nothing is truncated or projected,
+//! so there is no bias. The *naive* posterior takes $y$ for $t$, for comparison.
 //!
-//! | statistics | how the true ones are summed over |
+//! | statistics | how the true ones are marginalised |
 //! |---|---|
 //! | one count out of a public number | enumeration |
 //! | counts of categories | [`NoisyCounts`]: Gibbs steps by pairs, with the probabilities integrated out |
@@ -17,7 +17,7 @@
 
 mod cells;
 mod counts;
-mod law;
+mod noise_distribution;
 mod plan;
 mod scalar;
 mod slice;
@@ -27,20 +27,21 @@ pub(crate) use cells::contribution;
 pub(crate) use cells::{Cells, one_hot_level};
 pub(crate) use counts::dirichlet;
 pub use counts::{NoisyCounts, Total};
-pub use law::NoiseDistribution;
+pub use noise_distribution::NoiseDistribution;
 pub use plan::{Sensitivity, StatisticsPlan};
 pub use scalar::Scalar;
 pub use slice::slice;
 
 use serde::{Deserialize, Serialize};
 
-/// What is made of noisy statistics.
+/// How noisy statistics are used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NoiseTreatment {
-    /// The noise is part of the model.
+    /// The noise is part of the likelihood.
     #[default]
     NoiseAware,
-    /// Noisy statistics are taken for true ones, those that cannot be moved to the nearest that can. For comparison.
+    /// Noisy statistics are taken for true ones; impossible values are projected to the nearest possible ones. For
+    /// comparison.
     Naive,
 }

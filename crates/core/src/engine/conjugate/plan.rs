@@ -1,4 +1,4 @@
-//! Which noise a release of statistics gets.
+//! The noise of a release of statistics.
 
 use super::NoiseDistribution;
 use crate::budget::{Adjacency, Privacy};
@@ -8,49 +8,50 @@ use crate::wall::{Geometry, Plan, PlanError, Query, Released, Sampler, Sums, Wal
 use reticent_accounting::gaussian;
 use serde::{Deserialize, Serialize};
 
-/// What one record can do to statistics: where they lie in both norms.
+/// Bounds of the contribution of a record to the statistics, in both norms.
 ///
 /// # Privacy
-/// It only chooses the wall's domains; what is outside of them is clipped there, so a wrong radius costs accuracy, not
+/// It only chooses the wall's domain. Contributions outside are clipped, so a wrong radius costs accuracy, not
 /// privacy.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Sensitivity {
-    /// The largest sum of absolute values.
+    /// The largest $L_1$ norm.
     pub l1: f64,
-    /// The largest Euclidean norm.
+    /// The largest $L_2$ norm.
     pub l2: f64,
-    /// Whether no coordinate is negative, so that two records differ by $\sqrt2$ times the norm and not by twice that.
+    /// Whether no coordinate is negative, so that the sensitivity factor under replace-one is $\sqrt2$ and not 2.
     pub non_negative: bool,
 }
 
 /// The release of sufficient statistics, chosen from public numbers. It can be edited and run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StatisticsPlan {
-    /// What is released.
+    /// Description of the statistics.
     pub what: String,
-    /// $N$: the true number under replace-one adjacency, a public guess under add/remove.
+    /// Number of records $N$: the true one under replace-one adjacency, a public guess under add/remove.
     pub records: usize,
-    /// Which data sets are neighbours.
+    /// The neighbour relation of data sets.
     pub adjacency: Adjacency,
-    /// How many statistics.
+    /// Number of statistics.
     pub width: usize,
-    /// What one record can do to them.
+    /// Bounds of the contribution of a record.
     pub sensitivity: Sensitivity,
-    /// Laplace noise, else Gaussian.
+    /// Laplace noise if true, Gaussian otherwise.
     pub laplace: bool,
-    /// The standard deviation (Laplace: the scale) of the noise over the sensitivity.
+    /// Standard deviation (Laplace: scale) of the noise over the sensitivity.
     pub noise_multiplier: f64,
-    /// The standard deviation of the noise in each statistic.
+    /// Standard deviation of the noise in each statistic.
     pub expected_noise: f64,
-    /// Why it is this plan.
+    /// The reasons for these choices.
     pub why: Vec<String>,
 }
 
 impl StatisticsPlan {
-    /// Chooses the noise that is smaller: Laplace noise has $\sqrt2\Delta_1/\varepsilon$, Gaussian noise $\sigma(\varepsilon, \delta)\Delta_2$.
+    /// Chooses the smaller noise: that of Laplace is $\sqrt2\Delta_1/\varepsilon$, that of Gaussian noise
+    /// $\sigma(\varepsilon, \delta)\Delta_2$.
     ///
     /// # Errors
-    /// What the accountant refuses.
+    /// Those of the accountant.
     pub fn new(
         what: impl Into<String>,
         records: usize,
@@ -59,7 +60,7 @@ impl StatisticsPlan {
         privacy: &Privacy,
     ) -> Result<Self, PlanError> {
         let factor = |replaced: f64| privacy.adjacency().sensitivity_factor(replaced);
-        // A hair more than needed, for the rounding of the quotient.
+        // The relative 1e-9 covers the rounding of the quotient.
         let laplace_multiplier = (1.0 + 1e-9) / privacy.epsilon();
         let laplace_sd = 2f64.sqrt() * laplace_multiplier * factor(2.0) * sensitivity.l1;
         let apart = if sensitivity.non_negative { 2f64.sqrt() } else { 2.0 };
@@ -75,22 +76,22 @@ impl StatisticsPlan {
                 false,
                 multiplier,
                 sd,
-                format!("Gaussian noise of deviation {sd:.4}: Laplace noise would have {laplace_sd:.4}"),
+                format!("Gaussian noise of standard deviation {sd:.4}: Laplace noise would have {laplace_sd:.4}"),
             ),
             Some((_, sd)) => (
                 true,
                 laplace_multiplier,
                 laplace_sd,
-                format!("Laplace noise of deviation {laplace_sd:.4}: Gaussian noise would have {sd:.4}"),
+                format!("Laplace noise of standard deviation {laplace_sd:.4}: Gaussian noise would have {sd:.4}"),
             ),
             None => (
                 true,
                 laplace_multiplier,
                 laplace_sd,
-                format!("Laplace noise of deviation {laplace_sd:.4}: Gaussian noise needs a delta"),
+                format!("Laplace noise of standard deviation {laplace_sd:.4}: Gaussian noise needs a delta"),
             ),
         };
-        let why = vec![why, "one release, so that everything after it is free".into()];
+        let why = vec![why, "one release; inference is post-processing at no further cost".into()];
         let (what, adjacency) = (what.into(), privacy.adjacency());
         Ok(Self {
             what,
@@ -105,20 +106,21 @@ impl StatisticsPlan {
         })
     }
 
-    /// The same with Laplace noise, whichever is smaller.
+    /// The plan with Laplace noise, whichever is smaller.
     ///
     /// # Errors
-    /// What the accountant refuses.
+    /// Those of the accountant.
     pub fn with_laplace(self, privacy: &Privacy) -> Result<Self, PlanError> {
         let pure = Privacy::new(privacy.epsilon(), 0.0, privacy.adjacency());
         let pure =
             pure.map_err(|_| PlanError::Invalid { what: self.what.clone(), fault: "no such epsilon" })?;
         let mut plan = Self::new(self.what, self.records, self.width, self.sensitivity, &pure)?;
-        plan.why[0] = format!("Laplace noise of deviation {:.4}, at the caller's wish", plan.expected_noise);
+        plan.why[0] =
+            format!("Laplace noise of standard deviation {:.4}, as requested", plan.expected_noise);
         Ok(plan)
     }
 
-    /// Whether every field is in its range, and what is released is what a model of so many statistics releases.
+    /// Checks that every field is in range, and that the release is that of a model with these statistics.
     ///
     /// # Errors
     /// [`FieldError`].
@@ -132,7 +134,7 @@ impl StatisticsPlan {
         field::reasons(&self.why)
     }
 
-    /// The standard deviation of the noise in each statistic, from the other fields.
+    /// Standard deviation of the noise in each statistic, from the other fields.
     #[must_use]
     pub fn noise_sd(&self) -> f64 {
         let Sensitivity { l1, l2, non_negative } = self.sensitivity;
@@ -144,10 +146,10 @@ impl StatisticsPlan {
         }
     }
 
-    /// The wall's plan.
+    /// The planned releases.
     ///
     /// # Errors
-    /// What the wall refuses.
+    /// Those of the wall.
     pub fn releases(&self) -> Result<(Plan, crate::wall::SumId), PlanError> {
         let Sensitivity { l1, l2, non_negative } = self.sensitivity;
         let geometry = match (self.laplace, non_negative) {
@@ -170,7 +172,7 @@ impl StatisticsPlan {
     /// Releases the sum of the statistics of all records, through a wall of this plan.
     ///
     /// # Errors
-    /// What the wall refuses.
+    /// Those of the wall.
     pub fn release(
         &self,
         query: &impl Query,
@@ -178,8 +180,8 @@ impl StatisticsPlan {
     ) -> Result<(Released, NoiseDistribution), WallError> {
         let (_, id) = self.releases()?;
         let released = wall.sum(id, query)?;
-        let law = NoiseDistribution::of(self.laplace, released.noise_sd[0]);
-        Ok((released, law))
+        let noise = NoiseDistribution::of(self.laplace, released.noise_sd[0]);
+        Ok((released, noise))
     }
 }
 
@@ -187,8 +189,9 @@ impl StatisticsPlan {
 mod tests {
     use super::*;
 
-    /// At delta 1e-6 under replace-one, five features of one-hot counts, whose $L_1$ sensitivity is 10 and whose
-    /// $L_2$ sensitivity is $\sqrt{10}$: deviations of 115 and 141 at epsilon 0.1, 13.4 and 14.1 at 1, 3.10 and 2.83 at 5.
+    /// At delta 1e-6 under replace-one, five features of one-hot counts, with $L_1$ sensitivity 10 and $L_2$
+    /// sensitivity $\sqrt{10}$: standard deviations of 115 and 141 at epsilon 0.1, 13.4 and 14.1 at 1, 3.10 and 2.83
+    /// at 5.
     #[test]
     fn the_smaller_noise_is_chosen() {
         let features = Sensitivity { l1: 5.0, l2: 5f64.sqrt(), non_negative: true };

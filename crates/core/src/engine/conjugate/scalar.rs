@@ -1,14 +1,14 @@
-//! The posterior of one number, on a grid.
+//! The posterior of one parameter, on a grid.
 
 use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
 
-/// Cells of a grid.
+/// Number of cells of a grid.
 const CELLS: usize = 2048;
-/// Log weights farther than this below the best are nothing.
-const NOTHING: f64 = 50.0;
+/// Log weights this far below the largest are negligible.
+const NEGLIGIBLE_LOG_RATIO: f64 = 50.0;
 
-/// The posterior of one number: cells of equal width, each with a probability, uniform within.
+/// The posterior of one parameter: cells of equal width, each with a probability, uniform within.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Scalar {
     low: f64,
@@ -17,22 +17,22 @@ pub struct Scalar {
 }
 
 impl Scalar {
-    /// From the logarithm of its density, up to a constant, between two bounds. The grid is laid again over where there is
-    /// something, until that is most of it.
+    /// From the logarithm of its density, up to a constant, between two bounds. The grid is refined to the cells of
+    /// non-negligible weight until they are most of it.
     ///
-    /// The density must be wide enough to be met by one of the points of the first grid.
+    /// The density must be wide enough to be non-negligible at one of the points of the first grid.
     pub fn new((mut low, mut high): (f64, f64), log_density: impl Fn(f64) -> f64) -> Self {
         loop {
             let width = (high - low) / CELLS as f64;
             let log = |k: usize| log_density(low + width * (k as f64 + 0.5));
             let mut logs: Vec<f64> = (0..CELLS).map(log).collect();
-            // What is not a number is no density; if there is none at all, nothing is known.
+            // NaN counts as a density of 0; if all of it is 0, the result is uniform.
             logs.iter_mut().filter(|log| !log.is_finite()).for_each(|log| *log = f64::NEG_INFINITY);
             if !logs.iter().any(|log| log.is_finite()) {
                 logs.fill(0.0);
             }
             let top = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            let some = |log: &f64| *log > top - NOTHING;
+            let some = |log: &f64| *log > top - NEGLIGIBLE_LOG_RATIO;
             let first = logs.iter().position(some).unwrap_or(0).saturating_sub(1);
             let last = logs.iter().rposition(some).map_or(CELLS, |last| (last + 2).min(CELLS));
             if last - first > CELLS / 2 || width < 1e-12 * low.abs().max(high.abs()) {
@@ -45,7 +45,7 @@ impl Scalar {
         }
     }
 
-    /// The middle and the probability of each cell.
+    /// The centre and the probability of each cell.
     pub fn cells(&self) -> impl Iterator<Item = (f64, f64)> {
         self.weights.iter().enumerate().map(|(k, &weight)| (self.low + self.width * (k as f64 + 0.5), weight))
     }
@@ -69,7 +69,7 @@ impl Scalar {
         self.cells().map(|(x, weight)| (x - mean).powi(2) * weight).sum::<f64>() + self.width.powi(2) / 12.0
     }
 
-    /// The value that is not exceeded with this probability.
+    /// The quantile of this probability.
     #[must_use]
     pub fn quantile(&self, probability: f64) -> f64 {
         let mut rest = probability.clamp(0.0, 1.0);
@@ -82,7 +82,7 @@ impl Scalar {
         self.low + self.width * self.weights.len() as f64
     }
 
-    /// A draw.
+    /// A draw from the posterior.
     pub fn draw(&self, rng: &mut impl Rng) -> f64 {
         self.quantile(rng.random())
     }

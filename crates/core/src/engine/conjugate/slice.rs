@@ -2,17 +2,17 @@
 
 use rand::{Rng, RngExt};
 
-/// Widenings of an interval before the slice is taken to be found.
+/// Maximum number of stepping-out steps.
 const WIDENINGS: u32 = 50;
-/// Narrowings of it before the point stays where it is: each halves it on average, so that more than these are due to a density that is
-/// not a number.
+/// Maximum number of shrinking steps before the point stays: each halves the interval on average, so only a density
+/// that is NaN needs more.
 const NARROWINGS: u32 = 2000;
 
 /// The next point of a chain that leaves the density $e^{f}$ between two bounds invariant, from the point `x`.
 ///
-/// A level is drawn below the density at `x`, an interval of about the given width around it is widened until both ends are below
-/// that level, and points are drawn from it, each narrowing it, until one is above. Where the density is 0, $f$ is
-/// $-\infty$; it may be a step function, such as one of a whole number rounded down.
+/// A level is drawn below the density at `x`, an interval of about the given width around it is stepped out until
+/// both ends are below that level, and points are drawn from it, each shrinking it, until one is above. Where the
+/// density is 0, $f$ is $-\infty$; it may be a step function, such as that of a number rounded down.
 ///
 /// # Citation
 /// Neal, "Slice sampling", Annals of Statistics 31, 2003, figures 3 and 5.
@@ -20,7 +20,7 @@ pub fn slice(x: f64, width: f64, (low, high): (f64, f64), f: impl Fn(f64) -> f64
     let level = f(x) + (1.0 - rng.random::<f64>()).ln();
     let start = x - width * rng.random::<f64>();
     let (mut left, mut right) = (start.max(low), (start + width).min(high));
-    // How the widenings are shared between the two ends is drawn, as it must not depend on where x is.
+    // The split of the steps between the two ends is random, since it must not depend on x.
     let first = rng.random_range(0..WIDENINGS);
     for _ in 0..first {
         if left <= low || f(left) < level {
@@ -57,7 +57,8 @@ mod tests {
     use rand::SeedableRng;
     use rand::rngs::ChaCha8Rng;
 
-    /// Moments of a density with two modes, from a poor width, within five standard errors of draws that are one in ten independent.
+    /// Moments of a density with two modes, from a poor width, within five standard errors for an effective sample
+    /// size of one in ten draws.
     #[test]
     fn two_modes_are_visited_as_often_as_they_should() {
         let mut rng = ChaCha8Rng::seed_from_u64(5);
@@ -67,7 +68,7 @@ mod tests {
             x = slice(x, 3.0, (f64::NEG_INFINITY, f64::INFINITY), f, &mut rng);
             mean += x / f64::from(draws);
         }
-        // A share of 3/4 at 2 and the rest at -2: mean 1, variance 1 + 4 * 3/4.
+        // Probability 3/4 at 2 and the rest at -2: mean 1, variance 1 + 4 * 3/4.
         assert!((mean - 1.0).abs() < 5.0 * (4.0 * 10.0 / f64::from(draws)).sqrt(), "{mean}");
     }
 }

@@ -1,4 +1,4 @@
-//! Annealed importance sampling, privately.
+//! Private annealed importance sampling.
 
 use super::barker::{Barker, barker_draws};
 use crate::budget::{Ledger, Privacy};
@@ -6,39 +6,43 @@ use crate::receipt::Receipt;
 use crate::wall::{Draws, NoiseSource, Plan, Query, Records, Wall, WallError};
 use rand::Rng;
 
-/// How far the normalised weights of particles can move, as the sum of absolute changes, if each log weight changes by at most `h`:
-/// $2\tanh(h/2)$. A pair of equal weights that go up and down attains it; the paper's bound is 2.
+/// The $L_1$ sensitivity of the normalised weights of particles, if each log weight changes by at most `h`:
+/// $2\tanh(h/2)$. A pair of equal weights, one of which rises and the other falls, attains it; the paper's bound is
+/// 2.
 #[must_use]
 pub fn weights_sensitivity(h: f64) -> f64 {
     2.0 * (0.5 * h).tanh()
 }
 
-/// Particles from the prior that are annealed to the posterior at a power $\beta_0$, of which one is chosen by its importance weight.
+/// Particles from the prior, annealed to the posterior at a power $\beta_0$; one of them is drawn by its importance
+/// weight.
 ///
 /// # Privacy
-/// A step of a particle at the power $\beta_j$ costs $2\beta_j$ times the bound of log-likelihood ratios, under replacement. Weights are not
-/// released: one particle is drawn by them, and log weights are sums over records of scores within $\beta_0$ times the range of
-/// $\log p(x|\theta)$, so that this costs twice that, with no noise beside.
+/// A step of a particle at the power $\beta_j$ costs $2\beta_j$ times the bound of log-likelihood ratios, under
+/// replace-one adjacency. Weights are not released: one particle is drawn by them, and log weights are sums over
+/// records of scores within $\beta_0$ times the range of $\log p(x|\theta)$, so the draw costs twice that, without
+/// further noise.
 ///
 /// # Citation
-/// Foulds et al., UAI 2016, appendix C.2, with the exact sensitivity in place of its bound of 2.
+/// Foulds et al., UAI 2016, appendix C.2, with the exact sensitivity instead of its bound of 2.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AnnealedPlan {
-    /// $\beta$ from near 0 up to $\beta_0 \le 1$.
+    /// Powers $\beta$ from near 0 up to $\beta_0 \le 1$.
     pub powers: Vec<f64>,
-    /// How many particles.
+    /// Number of particles.
     pub particles: usize,
-    /// Between which $\log p(x|\theta)$ is.
+    /// Lower and upper bound of $\log p(x|\theta)$.
     pub log_likelihoods: (f64, f64),
-    /// How far $\log p(x|\theta)$ can change in a step.
+    /// Bound of the change of $\log p(x|\theta)$ in a step.
     pub bound: f64,
 }
 
-/// Runs the plan: the chosen particle. `draw` makes a particle from the prior and `propose` a move that is as likely as the way back.
+/// Runs the plan and returns the chosen particle. `draw` draws a particle from the prior and `propose` is a symmetric
+/// proposal.
 ///
 /// # Errors
-/// What the wall refuses.
-#[allow(clippy::too_many_arguments, reason = "a model is three functions, and a run four things")]
+/// Those of the wall.
+#[allow(clippy::too_many_arguments, reason = "a model is three functions, and a run has four inputs")]
 pub fn annealed<L, P, R: Rng>(
     plan: &AnnealedPlan,
     model: &Barker<L, P>,
@@ -74,7 +78,7 @@ where
 }
 
 impl AnnealedPlan {
-    /// $\beta_j - \beta_{j+1}$: what each place of a path weighs.
+    /// $\beta_j - \beta_{j+1}$: the weight of each state of a path.
     fn shares(&self) -> impl Iterator<Item = f64> {
         self.powers.iter().scan(0.0, |last, &power| {
             let share = power - *last;
@@ -97,7 +101,7 @@ impl AnnealedPlan {
         let last = self.powers.last().copied().unwrap_or(1.0);
         let (lower, upper) = (last * self.log_likelihoods.0, last * self.log_likelihoods.1);
         let epsilon = factor * (upper - lower);
-        let what = "choice of a particle by its weight".into();
+        let what = "draw of a particle by its weight".into();
         let choice =
             plan.draws(Draws { what, candidates: self.particles, lower, upper, epsilon, draws: 1 })?;
         Ok((plan, steps, choice))

@@ -3,15 +3,16 @@
 use crate::wall::{DrawId, Draws, Query, Wall, WallError};
 use rand::Rng;
 
-/// A chain whose every step is a draw between staying and moving.
+/// A chain of which every step is a draw between staying and moving.
 ///
-/// The wall's draw between two candidates takes the move with probability $\mathrm{sigmoid}(\lambda\sum_n\Delta_n + b)$: Barker's acceptance,
-/// which leaves the tempered posterior invariant as Metropolis' does. Metropolis' own, $\min(1, \cdot)$, is not private: whether a move
-/// is downhill, and so may be refused, depends on the record.
+/// The wall's draw between two candidates moves with probability $\mathrm{sigmoid}(\lambda\sum_n\Delta_n + b)$:
+/// Barker's acceptance, which leaves the tempered posterior invariant as that of Metropolis does. Metropolis' own,
+/// $\min(1, \cdot)$, is not private: whether a move decreases the density, and so may be rejected, depends on the
+/// record.
 ///
 /// # Privacy
-/// The logarithm of the sigmoid has a slope of at most 1, so accepting and refusing both change by at most
-/// $2\lambda\max|\Delta|$ if a record is replaced. $\Delta$ is clipped to the planned bound. Attacked by
+/// The logarithm of the sigmoid has a slope of at most 1, so the log probabilities of accepting and rejecting change
+/// by at most $2\lambda\max|\Delta|$ if a record is replaced. $\Delta$ is clipped to the planned bound. Attacked by
 /// `accepting_and_refusing_cost_what_is_charged`.
 ///
 /// # Citation
@@ -23,11 +24,11 @@ pub struct Barker<L, P> {
     pub log_prior: P,
 }
 
-/// What the wall is to plan for so many steps whose log-likelihood ratios are within `bound` of 0, each of this epsilon.
+/// The planned draws of this many steps with log-likelihood ratios within `bound` of 0, each of this epsilon.
 #[must_use]
 pub fn barker_draws(bound: f64, epsilon: f64, steps: u64) -> Draws {
     let half = 0.5 * bound;
-    let what = "steps of a chain: stay or move".into();
+    let what = "MCMC steps: stay or move".into();
     Draws { what, candidates: 2, lower: -half, upper: half, epsilon, draws: steps }
 }
 
@@ -36,10 +37,10 @@ where
     L: Fn(&[f64], &[f64]) -> f64 + Sync,
     P: Fn(&[f64]) -> f64,
 {
-    /// A step from a public point to a proposal that is as likely as the way back. Whether it was taken.
+    /// A step from a public state to a symmetric proposal. Returns whether it was accepted.
     ///
     /// # Errors
-    /// What the wall refuses.
+    /// Those of the wall.
     pub fn step(
         &self,
         wall: &mut Wall,
@@ -48,7 +49,7 @@ where
         proposal: Vec<f64>,
     ) -> Result<bool, WallError> {
         let prior = (self.log_prior)(&proposal) - (self.log_prior)(at);
-        // A move that the prior forbids is public.
+        // A move outside the support of the prior is rejected publicly.
         if prior.is_nan() || prior <= -1e6 {
             return Ok(false);
         }
@@ -60,10 +61,10 @@ where
         Ok(moved)
     }
 
-    /// The states of a chain of so many steps.
+    /// The states of a chain of this many steps.
     ///
     /// # Errors
-    /// What the wall refuses.
+    /// Those of the wall.
     pub fn run<R: Rng>(
         &self,
         wall: &mut Wall,

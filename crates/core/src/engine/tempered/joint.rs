@@ -1,4 +1,4 @@
-//! One posterior sample of all shares at once.
+//! One posterior draw of all category probabilities.
 
 use crate::budget::{Adjacency, Ledger, Privacy};
 use crate::family::{Dirichlet, TruncatedDirichlet};
@@ -8,67 +8,72 @@ use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-/// Samples of the shares of levels from their tempered posterior, where no share is below `least`: one draw each, whatever the number of levels.
+/// Draws of category probabilities from their tempered posterior, truncated to at least `min`: one mechanism for each
+/// draw, whatever the number of levels.
 ///
-/// Candidates are public points: exact draws from the truncated Dirichlet prior, and the corners of its domain. The law is exact, for the
-/// posterior of the prior that has only these points, all equally likely; with more of them it tends to the truncated, tempered Dirichlet
-/// density. How many are needed grows exponentially with what the posterior knows more than the prior, so this is for few
-/// levels or few records: [`SamplePlan`](super::SamplePlan) has no such limit, but pays for each of its splits.
+/// Candidates are public points: exact draws from the truncated Dirichlet prior, and the corners of its domain. The
+/// draw is exact for the posterior of the prior that is uniform over these points; with more points it tends to the
+/// truncated, tempered Dirichlet density. The number of points needed grows exponentially with the divergence of the
+/// posterior from the prior, so this is for few levels or few records: [`SamplePlan`](super::SamplePlan) has no such
+/// limit, but each of its splits is charged.
 ///
 /// # Privacy
-/// A record says $\log\theta_x$, which is between $\log a_0$ and $\log(1 - (K-1)a_0)$. So replacing one changes log probabilities by
-/// amounts within a range of $\lambda 2\log\frac{1 - (K-1)a_0}{a_0}$, and adding one within half of that. The corners are among the points, so data can
-/// reach it. Attacked by `a_joint_sample_costs_its_range_and_no_less`.
+/// The score of a record is $\log\theta_x$, which is between $\log a_0$ and $\log(1 - (K-1)a_0)$. So replacing one
+/// changes log probabilities by amounts within a range of $\lambda 2\log\frac{1 - (K-1)a_0}{a_0}$, and adding one
+/// within half of that. The corners are among the points, so the range is attained. Attacked by
+/// `a_joint_sample_costs_its_range_and_no_less`.
 ///
 /// # Citation
 /// Foulds et al., UAI 2016, sections 3.1 and 3.3.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JointSamplePlan {
-    /// $N$.
+    /// Number of records $N$.
     pub records: usize,
-    /// Which data sets are neighbours.
+    /// The neighbour relation of data sets.
     pub adjacency: Adjacency,
-    /// $K$.
+    /// Number of levels $K$.
     pub levels: usize,
-    /// Of the prior, for each level.
+    /// Concentration of the prior, the same for each level.
     pub concentration: f64,
-    /// $a_0$: no share is below.
-    pub least: f64,
-    /// How many public points there are besides the corners.
+    /// Lower bound $a_0$ of each probability.
+    #[serde(rename = "least")]
+    pub min: f64,
+    /// Number of public points besides the corners.
     pub points: usize,
-    /// Of the public generator of the points.
+    /// Seed of the public generator of the points.
     pub seed: u64,
-    /// How many samples.
+    /// Number of draws.
     pub samples: u64,
-    /// What each sample may cost, if it is not more than an untempered one does.
+    /// Budget of each draw, if an untempered draw does not cost less.
     pub epsilon: f64,
-    /// Why it is this plan.
+    /// The reasons for these choices.
     pub why: Vec<String>,
 }
 
-const WHAT: &str = "samples of all shares together";
-/// Fewest and most points.
+const WHAT: &str = "posterior draws of all category probabilities together";
+/// Minimum and maximum number of points.
 const POINTS: (f64, f64) = (4096.0, 131_072.0);
-/// Points that are to share the posterior, about.
-const SHARING: f64 = 100.0;
+/// Approximate number of points that should share the mass of the posterior.
+const EFFECTIVE_POINTS: f64 = 100.0;
 
 impl JointSamplePlan {
-    /// Shares the budget among samples, and takes as many points as the posterior needs to have a hundred for itself: their number times
-    /// $e^{-KL}$, with the divergence of the tempered posterior of equal shares from the prior.
+    /// Splits the budget among draws, and chooses the number of points such that about a hundred share the mass of
+    /// the posterior: their number times $e^{-KL}$, with the divergence of the tempered posterior of equal
+    /// probabilities from the prior.
     ///
     /// # Errors
-    /// [`PlanError::Invalid`] for numbers that make no sense, and if that would be too many points.
+    /// [`PlanError::Invalid`] for invalid arguments, and if too many points would be needed.
     pub fn new(
         levels: usize,
-        least: f64,
+        min: f64,
         records: usize,
         samples: u64,
         privacy: &Privacy,
     ) -> Result<Self, PlanError> {
         let invalid = |fault| PlanError::Invalid { what: WHAT.into(), fault };
-        if levels < 2 || !(least > 0.0 && least * (levels as f64) < 1.0) || samples == 0 {
+        if levels < 2 || !(min > 0.0 && min * (levels as f64) < 1.0) || samples == 0 {
             return Err(invalid(
-                "samples need two levels or more, and a least share below that of equal ones",
+                "posterior draws need at least two levels, and a minimum probability below that of equal ones",
             ));
         }
         let (adjacency, why) = (privacy.adjacency(), Vec::new());
@@ -77,7 +82,7 @@ impl JointSamplePlan {
             adjacency,
             levels,
             concentration: 1.0,
-            least,
+            min,
             points: POINTS.0 as usize,
             seed: 0,
             samples,
@@ -85,37 +90,37 @@ impl JointSamplePlan {
             why,
         };
         if samples > 1 && privacy.delta() > 0.0 {
-            plan.epsilon = super::most_each(plan.epsilon, privacy, |epsilon| {
+            plan.epsilon = super::max_epsilon_each(plan.epsilon, privacy, |epsilon| {
                 Ok(Self { epsilon, ..plan.clone() }.releases()?.0)
             })?;
         }
-        let needed = SHARING * plan.divergence().exp();
+        let needed = EFFECTIVE_POINTS * plan.divergence().exp();
         if needed > POINTS.1 {
             return Err(invalid(
-                "so many records of so many levels need more public points than 131,072; hint: sample split by split",
+                "this many records and levels need more than 131,072 public points; hint: draw split by split",
             ));
         }
         plan.points = needed.max(POINTS.0) as usize;
         plan.why = vec![
             format!(
-                "temperature {:.3}: an untempered sample has a range of {:.3}, and each may cost {:.4}",
+                "temperature {:.3}: an untempered draw has a range of {:.3}, and the budget of each is {:.4}",
                 plan.temperature(),
                 plan.range(),
                 plan.epsilon
             ),
-            format!("{} public points, of which the posterior has about {SHARING} for itself", plan.points),
+            format!("{} public points, of which about {EFFECTIVE_POINTS} share the mass of the posterior", plan.points),
         ];
         Ok(plan)
     }
 
-    /// Of the tempered posterior of equal shares from the prior.
+    /// KL divergence of the tempered posterior of equal probabilities from the prior.
     fn divergence(&self) -> f64 {
-        let whole = |more: f64| Dirichlet { concentration: vec![self.concentration + more; self.levels] };
+        let dirichlet = |more: f64| Dirichlet { concentration: vec![self.concentration + more; self.levels] };
         let each = self.records as f64 / self.temperature() / self.levels as f64;
-        whole(each).kl(&whole(0.0))
+        dirichlet(each).kl(&dirichlet(0.0))
     }
 
-    /// The range of the log probability ratios of an untempered sample between neighbours.
+    /// The range of the log probability ratios of an untempered draw between neighbours.
     #[must_use]
     pub fn range(&self) -> f64 {
         let (lower, upper) = self.scores();
@@ -123,25 +128,25 @@ impl JointSamplePlan {
         factor * (upper - lower)
     }
 
-    /// $T \ge 1$.
+    /// Temperature $T \ge 1$.
     #[must_use]
     pub fn temperature(&self) -> f64 {
         (self.range() / self.epsilon).max(1.0)
     }
 
     fn scores(&self) -> (f64, f64) {
-        (self.least.ln(), self.corner().ln())
+        (self.min.ln(), self.corner().ln())
     }
 
-    /// The largest share there can be.
+    /// The largest possible probability.
     fn corner(&self) -> f64 {
-        1.0 - (self.levels - 1) as f64 * self.least
+        1.0 - (self.levels - 1) as f64 * self.min
     }
 
-    /// The wall's plan.
+    /// The planned releases.
     ///
     /// # Errors
-    /// What the wall refuses.
+    /// Those of the wall.
     pub fn releases(&self) -> Result<(Plan, DrawId), PlanError> {
         let mut plan = Plan::new(self.records, self.adjacency);
         let (lower, upper) = self.scores();
@@ -153,11 +158,11 @@ impl JointSamplePlan {
 
     /// The candidates: corners first.
     pub(super) fn candidates(&self) -> Candidates {
-        let whole = Dirichlet { concentration: vec![self.concentration; self.levels] };
-        let prior = TruncatedDirichlet { whole, least: self.least };
+        let dirichlet = Dirichlet { concentration: vec![self.concentration; self.levels] };
+        let prior = TruncatedDirichlet { untruncated: dirichlet, min: self.min };
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
         let corner = |k: usize| -> Vec<f64> {
-            (0..self.levels).map(|j| if j == k { self.corner() } else { self.least }).collect()
+            (0..self.levels).map(|j| if j == k { self.corner() } else { self.min }).collect()
         };
         let mut points: Vec<Vec<f64>> = (0..self.levels).map(corner).collect();
         points.extend((0..self.points).map(|_| prior.draw(&mut rng)));
@@ -165,10 +170,10 @@ impl JointSamplePlan {
         Candidates { logs: (0..self.levels).map(of_level).collect(), points }
     }
 
-    /// Draws the samples. A record is one number, positive for the second of two levels, or one number for each level.
+    /// Makes the draws. A record is one number, positive for the second of two levels, or one number for each level.
     ///
     /// # Errors
-    /// What the wall refuses.
+    /// Those of the wall.
     pub fn fit(
         &self,
         records: Records,
@@ -187,7 +192,7 @@ impl JointSamplePlan {
     }
 }
 
-/// Public points, and what a record of each level says of all of them.
+/// Public points, and the scores of a record of each level for all of them.
 pub(super) struct Candidates {
     pub(super) points: Vec<Vec<f64>>,
     logs: Vec<Vec<f64>>,

@@ -14,7 +14,7 @@ fn one_hot(level: usize) -> Vec<f64> {
 }
 
 /// The log probability of each point, for counts of records, from the scores that the query contributes.
-fn law(plan: &JointSamplePlan, scores: &[Vec<f64>], counts: [usize; 3]) -> Vec<f64> {
+fn distribution(plan: &JointSamplePlan, scores: &[Vec<f64>], counts: [usize; 3]) -> Vec<f64> {
     let power = 1.0 / plan.temperature();
     let score = |c: usize| power * (0..3).map(|k| counts[k] as f64 * scores[k][c]).sum::<f64>();
     let logs: Vec<f64> = (0..scores[0].len()).map(score).collect();
@@ -33,8 +33,9 @@ fn scores(plan: &JointSamplePlan) -> Vec<Vec<f64>> {
     (0..3).map(of).collect()
 }
 
-/// All data sets of three levels, all neighbours, all points: the largest log ratio is at most what is charged, and at least 0.95 of it, hot and
-/// untempered, for records that are replaced and for ones that are added. An untempered sample costs $2\log 8$ or $\log 8$ at a least share of 0.1.
+/// All data sets of three levels, all neighbours, all points: the largest log ratio is at most the charged epsilon,
+/// and at least 0.95 of it, tempered and untempered, for records that are replaced and for ones that are added. An
+/// untempered draw costs $2\log 8$ or $\log 8$ at a minimum probability of 0.1.
 #[test]
 fn a_joint_sample_costs_its_range_and_no_less() {
     for (adjacency, ends) in [(Adjacency::ReplaceOne, 2.0), (Adjacency::AddRemove, 1.0)] {
@@ -52,17 +53,17 @@ fn a_joint_sample_costs_its_range_and_no_less() {
             for first in 0..=n {
                 for second in 0..=n - first {
                     let counts = [first, second, n - first - second];
-                    let own = law(&plan, &scores, counts);
+                    let own = distribution(&plan, &scores, counts);
                     for k in (0..3).filter(|&k| counts[k] > 0) {
                         let mut less = counts;
                         less[k] -= 1;
                         if adjacency == Adjacency::AddRemove {
-                            compare(&own, &law(&plan, &scores, less));
+                            compare(&own, &distribution(&plan, &scores, less));
                         }
                         for j in (0..k).filter(|_| adjacency == Adjacency::ReplaceOne) {
                             let mut other = less;
                             other[j] += 1;
-                            compare(&own, &law(&plan, &scores, other));
+                            compare(&own, &distribution(&plan, &scores, other));
                         }
                     }
                 }
@@ -73,9 +74,10 @@ fn a_joint_sample_costs_its_range_and_no_less() {
     }
 }
 
-/// The wall's draws have the law that the ratios above were computed from: chi-square over twenty groups of points, with 19 degrees of freedom
-/// passing 50 with probability 1e-4. And that law has the mean of exact draws from the truncated, tempered Dirichlet density, within five
-/// standard errors of as many draws as there are points that share it.
+/// The wall's draws have the distribution that the ratios above were computed from: chi-square over twenty groups of
+/// points, with 19 degrees of freedom, exceeds 50 with probability 1e-4. And that distribution has the mean of exact
+/// draws from the truncated, tempered Dirichlet density, within five standard errors for as many draws as there are
+/// effective points.
 #[test]
 fn joint_samples_have_the_law_of_the_tempered_posterior() {
     let (counts, privacy) = ([14, 5, 1], pure(2.0, Adjacency::ReplaceOne));
@@ -83,10 +85,10 @@ fn joint_samples_have_the_law_of_the_tempered_posterior() {
     let values: Vec<f64> = values.collect();
     let mut plan = JointSamplePlan::new(3, 0.05, 20, 1, &privacy).unwrap();
     plan.points = 397;
-    let exact = law(&plan, &scores(&plan), counts);
+    let exact = distribution(&plan, &scores(&plan), counts);
     let (groups, runs, points) = (20, 3000, plan.candidates().points);
     let mut found = vec![0.0; groups];
-    // As many samples of the same records, each as one alone would be.
+    // Many draws about the same records, each tempered as a single one.
     plan.samples = runs;
     let plenty = pure(2.0 * runs as f64, Adjacency::ReplaceOne);
     let records = Records::new(values, 3).unwrap();
@@ -106,13 +108,13 @@ fn joint_samples_have_the_law_of_the_tempered_posterior() {
     assert!(chi2 < 50.0, "{chi2}");
 
     plan.points = 10_000;
-    let (exact, points) = (law(&plan, &scores(&plan), counts), plan.candidates().points);
+    let (exact, points) = (distribution(&plan, &scores(&plan), counts), plan.candidates().points);
     let power = 1.0 / plan.temperature();
     let concentration = counts.iter().map(|&n| 1.0 + power * n as f64).collect();
-    let whole = TruncatedDirichlet { whole: Dirichlet { concentration }, least: 0.05 };
+    let truncated = TruncatedDirichlet { untruncated: Dirichlet { concentration }, min: 0.05 };
     let (mut rng, draws) = (ChaCha8Rng::seed_from_u64(5), 5000);
     let sharing = 1.0 / exact.iter().map(|log| (2.0 * log).exp()).sum::<f64>();
-    let drawn: Vec<Vec<f64>> = (0..draws).map(|_| whole.draw(&mut rng)).collect();
+    let drawn: Vec<Vec<f64>> = (0..draws).map(|_| truncated.draw(&mut rng)).collect();
     for k in 0..3 {
         let mean: f64 = exact.iter().zip(&points).map(|(log, point)| log.exp() * point[k]).sum();
         let expected = drawn.iter().map(|draw| draw[k]).sum::<f64>() / f64::from(draws);
@@ -122,8 +124,8 @@ fn joint_samples_have_the_law_of_the_tempered_posterior() {
     }
 }
 
-/// A sample is one draw, and two are two. With five levels it is several times less hot than splits are, which is what it is for; with many
-/// records of many levels there would be too few points.
+/// A sample is one draw, and two are two. With five levels its temperature is several times lower than that of
+/// splits, which is its purpose; with many records of many levels there would be too few points.
 #[test]
 fn joint_samples_are_charged_once() {
     let privacy = pure(2.0, Adjacency::ReplaceOne);
@@ -141,7 +143,7 @@ fn joint_samples_are_charged_once() {
     assert!(samples.iter().all(|shares| shares.iter().all(|share| *share >= 0.1 * (1.0 - 1e-12))));
     let cost = plan.releases().unwrap().0.price(0.0).unwrap().epsilon.upper;
     assert!(cost <= 2.0 && cost > 1.999, "{cost}");
-    // Per split log(1/a), twice, four of them; together log((1 - 4a)/a), twice.
+    // For each split log(1/a), twice, four of them; together log((1 - 4a)/a), twice.
     let joint = JointSamplePlan::new(5, 0.05, 100, 1, &privacy).unwrap();
     let splits = SamplePlan::new(5, (0.05, 0.95), 100, 1, &privacy).unwrap();
     let ratio = 4.0 * 20f64.ln() / 16f64.ln();

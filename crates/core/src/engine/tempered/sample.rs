@@ -1,4 +1,4 @@
-//! One posterior sample, or several.
+//! Posterior draws of category probabilities, split by split.
 
 use crate::budget::{Adjacency, Ledger, Privacy};
 use crate::family::Beta;
@@ -6,49 +6,50 @@ use crate::receipt::Receipt;
 use crate::wall::{DrawId, Draws, NoiseSource, Plan, PlanError, Query, Records, Wall, WallError};
 use serde::{Deserialize, Serialize};
 
-/// Samples of the shares of levels from their tempered posterior.
+/// Draws of category probabilities from their tempered posterior.
 ///
-/// Shares are made of $K - 1$ splits: the first is the share of the first level, the next that of the second among the rest, and so on.
-/// Under a Dirichlet prior splits are independent beta variables, so each is drawn by itself: on a grid of equal cells between
-/// two public bounds, with the prior probabilities of the cells. The law is exact, for the posterior of that discretised and
-/// truncated prior; what is released of a split is its cell, and the value is the middle of it.
+/// Probabilities are products of $K - 1$ splits (stick breaking): the first is the probability of the first level,
+/// the next that of the second among the rest, and so on. Under a Dirichlet prior splits are independent beta
+/// variables, so each is drawn separately: on a grid of equal cells between two public bounds, with the prior
+/// probabilities of the cells. The draw is exact for the posterior of that discretised and truncated prior; the
+/// release of a split is its cell, and the value is the centre of the cell.
 ///
 /// # Privacy
 /// The temperature $1/\lambda$ is the range of log-likelihood ratios over the epsilon of a draw, and at least 1. With two levels that range
 /// is $\sup - \inf$ of $\log\frac{p(x|\theta)}{p(x'|\theta)}$ over the bounds, so for bounds $a$ and $1 - a$ it is $2\log\frac{1-a}a$. With more
-/// levels every split is a draw, and all of them are charged: the sum is more than what one draw of all shares costs, which
-/// [`JointSamplePlan`](super::JointSamplePlan) makes where it can.
+/// levels every split is a draw, and all of them are charged: the sum is more than the cost of one draw of all
+/// probabilities, which [`JointSamplePlan`](super::JointSamplePlan) makes where possible.
 /// Attacked by `a_sample_costs_its_range_and_no_less`.
 ///
 /// # Citation
 /// Wang, Fienberg, Smola, "Privacy for free", ICML 2015; Foulds et al., UAI 2016, section 3.1.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SamplePlan {
-    /// $N$.
+    /// Number of records $N$.
     pub records: usize,
-    /// Which data sets are neighbours.
+    /// The neighbour relation of data sets.
     pub adjacency: Adjacency,
-    /// $K$.
+    /// Number of levels $K$.
     pub levels: usize,
-    /// Of the prior, for each level.
+    /// Concentration of the prior, the same for each level.
     pub concentration: f64,
-    /// Between which each split is.
+    /// Lower and upper bound of each split.
     pub bounds: (f64, f64),
-    /// Cells of the grid of a split.
+    /// Number of cells of the grid of a split.
     pub cells: usize,
-    /// How many samples.
+    /// Number of posterior draws.
     pub samples: u64,
-    /// What each draw may cost, if it is not more than an untempered one does.
+    /// Budget of each draw, if an untempered draw does not cost less.
     pub epsilon: f64,
-    /// Why it is this plan.
+    /// The reasons for these choices.
     pub why: Vec<String>,
 }
 
 impl SamplePlan {
-    /// Shares the budget among the draws of all samples, by the best composition that the accountant knows.
+    /// Splits the budget among the draws of all samples, by the tightest available composition.
     ///
     /// # Errors
-    /// [`PlanError`] for numbers that make no sense, and what the wall refuses.
+    /// [`PlanError`] for invalid arguments, and those of the wall.
     pub fn new(
         levels: usize,
         bounds: (f64, f64),
@@ -58,7 +59,7 @@ impl SamplePlan {
     ) -> Result<Self, PlanError> {
         let inside = 0.0 < bounds.0 && bounds.0 < bounds.1 && bounds.1 < 1.0;
         if levels < 2 || !inside || samples == 0 {
-            let fault = "samples need two levels or more, and bounds between 0 and 1";
+            let fault = "posterior draws need at least two levels, and bounds between 0 and 1";
             return Err(PlanError::Invalid { what: WHAT.into(), fault });
         }
         let mut plan = Self {
@@ -75,13 +76,13 @@ impl SamplePlan {
         let draws = samples as f64 * (levels - 1) as f64;
         plan.epsilon = privacy.epsilon() * (1.0 - 1e-9) / draws;
         if draws > 1.0 && privacy.delta() > 0.0 {
-            plan.epsilon = super::most_each(plan.epsilon, privacy, |epsilon| {
+            plan.epsilon = super::max_epsilon_each(plan.epsilon, privacy, |epsilon| {
                 Ok(Self { epsilon, ..plan.clone() }.releases()?.0)
             })?;
         }
         plan.why = vec![
             format!(
-                "temperature {:.3}: an untempered draw has a range of {:.3}, and each may cost {:.4}",
+                "temperature {:.3}: an untempered draw has a range of {:.3}, and the budget of each is {:.4}",
                 plan.temperature(),
                 plan.range(),
                 plan.epsilon
@@ -99,34 +100,34 @@ impl SamplePlan {
         factor * (upper - lower)
     }
 
-    /// $T \ge 1$.
+    /// Temperature $T \ge 1$.
     #[must_use]
     pub fn temperature(&self) -> f64 {
         (self.range() / self.epsilon).max(1.0)
     }
 
-    /// Whether scores are centred, with what is the same for all records in the public weights: with two levels, a public number of
-    /// records and lopsided bounds that makes their range smaller.
+    /// Whether scores are centred, with the part common to all records in the public weights: with two levels, a
+    /// public number of records and asymmetric bounds, this makes their range smaller.
     fn is_centred(&self) -> bool {
         let lopsided = (self.bounds.0 - (1.0 - self.bounds.1)).abs() > 1e-9;
         self.levels == 2 && lopsided && self.adjacency == Adjacency::ReplaceOne
     }
 
-    /// The least and the greatest score.
+    /// Lower and upper bound of a score.
     fn scores(&self) -> (f64, f64) {
         let (low, high) = self.bounds;
         if self.is_centred() {
             let quarter = 0.25 * (logit(high) - logit(low));
             return (-quarter, quarter);
         }
-        let most = if self.levels == 2 { high.max(1.0 - low).ln() } else { 0.0 };
-        (low.min(1.0 - high).ln(), most)
+        let upper = if self.levels == 2 { high.max(1.0 - low).ln() } else { 0.0 };
+        (low.min(1.0 - high).ln(), upper)
     }
 
-    /// The wall's plan.
+    /// The planned releases.
     ///
     /// # Errors
-    /// What the wall refuses.
+    /// Those of the wall.
     pub fn releases(&self) -> Result<(Plan, DrawId), PlanError> {
         let mut plan = Plan::new(self.records, self.adjacency);
         let (lower, upper) = self.scores();
@@ -141,10 +142,10 @@ impl SamplePlan {
         Ok((plan, id))
     }
 
-    /// Draws the samples. A record is one number, positive for the second of two levels, or one number for each level.
+    /// Makes the draws. A record is one number, positive for the second of two levels, or one number for each level.
     ///
     /// # Errors
-    /// What the wall refuses.
+    /// Those of the wall.
     pub fn fit(
         &self,
         records: Records,
@@ -175,7 +176,7 @@ impl SamplePlan {
         low + (high - low) * (cell as f64 + 0.5) / self.cells as f64
     }
 
-    /// The grid of a split: scores of records that are of its level and of those after it, and public weights.
+    /// The grid of a split: scores of records of its level and of those of later levels, and public weights.
     pub(super) fn split(&self, level: usize) -> Split {
         let after = (self.levels - 1 - level) as f64 * self.concentration;
         let prior = Beta { a: self.concentration, b: after };
@@ -206,13 +207,13 @@ impl SamplePlan {
     }
 }
 
-const WHAT: &str = "samples of shares";
+const WHAT: &str = "posterior draws of category probabilities";
 
 fn logit(p: f64) -> f64 {
     (p / (1.0 - p)).ln()
 }
 
-/// A split: is a record of this level, or of one after it?
+/// A split: whether a record is of this level or of a later one.
 pub(super) struct Split {
     level: usize,
     pub(super) own: Vec<f64>,

@@ -14,7 +14,7 @@ fn bits(ones: usize, records: usize) -> Records {
 }
 
 /// The probability of each cell for a number of records of the second level, from the scores that the query contributes.
-fn law(plan: &SamplePlan, ones: usize) -> Vec<f64> {
+fn distribution(plan: &SamplePlan, ones: usize) -> Vec<f64> {
     let split = plan.split(0);
     let power = 1.0 / plan.temperature();
     let zeros = plan.records - ones;
@@ -30,8 +30,8 @@ fn law(plan: &SamplePlan, ones: usize) -> Vec<f64> {
 }
 
 /// With bounds 0.2 and 0.8 the temperature at epsilon 1 is 2.773. All data sets of 400 records and all cells: the
-/// largest log ratio between neighbours is at most what is charged, and at least 0.95 of it, as the data can put all mass at
-/// an end. With bounds 0.1 and 0.5 an untempered draw costs 2.197 and not 4.394.
+/// largest log ratio between neighbours is at most the charged epsilon, and at least 0.95 of it, since data can put
+/// all mass at an end. With bounds 0.1 and 0.5 an untempered draw costs 2.197 and not 4.394.
 #[test]
 fn a_sample_costs_its_range_and_no_less() {
     let privacy = pure(1.0, Adjacency::ReplaceOne);
@@ -45,16 +45,17 @@ fn a_sample_costs_its_range_and_no_less() {
     assert!((lopsided.range() - 9f64.ln()).abs() < 1e-12, "{}", lopsided.range());
     for plan in [plan, warm, lopsided] {
         let charged = plan.releases().unwrap().0.price(0.0).unwrap().epsilon.upper;
-        let laws: Vec<Vec<f64>> = (0..=plan.records).map(|ones| law(&plan, ones)).collect();
-        let widest = laws.windows(2).fold(0.0_f64, |widest, pair| {
+        let distributions: Vec<Vec<f64>> = (0..=plan.records).map(|ones| distribution(&plan, ones)).collect();
+        let widest = distributions.windows(2).fold(0.0_f64, |widest, pair| {
             pair[0].iter().zip(&pair[1]).fold(widest, |widest, (a, b)| widest.max((a / b).ln().abs()))
         });
         assert!(widest <= charged * (1.0 + 1e-9) && widest >= 0.95 * charged, "{widest} {charged}");
     }
 }
 
-/// Chi-square over twenty groups of cells, for symmetric and lopsided bounds, against the law that the ratios above were computed
-/// from and against the tempered beta density: 19 degrees of freedom pass 50 with probability 1e-4.
+/// Chi-square over twenty groups of cells, for symmetric and asymmetric bounds, against the distribution that the
+/// ratios above were computed from and against the tempered beta density: with 19 degrees of freedom it exceeds 50
+/// with probability 1e-4.
 #[test]
 fn samples_have_the_law_of_the_tempered_posterior() {
     for (bounds, seed) in [((0.2, 0.8), 1), ((0.1, 0.5), 2)] {
@@ -69,7 +70,7 @@ fn samples_have_the_law_of_the_tempered_posterior() {
             let place = (samples[0][0] - bounds.0) / (bounds.1 - bounds.0);
             counts[(place * groups as f64) as usize] += 1.0;
         }
-        let cells = law(&plan, ones);
+        let cells = distribution(&plan, ones);
         // The first level is that of records that are not positive.
         let power = 1.0 / plan.temperature();
         let beta = Beta { a: 1.0 + power * 14.0, b: 1.0 + power * 6.0 };
@@ -87,7 +88,8 @@ fn samples_have_the_law_of_the_tempered_posterior() {
     }
 }
 
-/// Three levels are two splits, and two samples four draws; all are charged, and more samples are hotter. Shares sum to 1.
+/// Three levels are two splits, and two samples four draws; all are charged, and more samples need a higher
+/// temperature. Probabilities sum to 1.
 #[test]
 fn every_split_of_every_sample_is_charged() {
     let privacy = pure(2.0, Adjacency::ReplaceOne);
@@ -113,8 +115,9 @@ fn coin(record: &[f64], at: &[f64]) -> f64 {
     if record[0] > 0.0 { at[0].ln() } else { (1.0 - at[0]).ln() }
 }
 
-/// On two states, uphill and down: accepting and refusing never change by more than is charged, and nearly by that much;
-/// Metropolis' refusal does change without bound. And the wall's frequencies are the sigmoid's.
+/// On two states, in both directions: the log probabilities of accepting and rejecting never change by more than the
+/// charged epsilon, and nearly attain it; Metropolis' rejection changes without bound. The wall's frequencies are
+/// those of the sigmoid.
 #[test]
 fn accepting_and_refusing_cost_what_is_charged() {
     let (bound, epsilon, records) = (3f64.ln(), 1.0, 30);
@@ -123,7 +126,7 @@ fn accepting_and_refusing_cost_what_is_charged() {
     plan.draws(barker_draws(bound, epsilon, 1)).unwrap();
     let charged = plan.price(0.0).unwrap().epsilon.upper;
     let power = 0.5 * epsilon / bound;
-    // From 0.25 to 0.75: a one says log 3, a zero less that.
+    // From 0.25 to 0.75: a one contributes log 3, a zero its negative.
     let accept = |ones: usize| 1.0 / (1.0 + (-power * bound * (2.0 * ones as f64 - records as f64)).exp());
     let mut widest = [0.0_f64; 2];
     for ones in 0..records {
@@ -154,8 +157,8 @@ fn accepting_and_refusing_cost_what_is_charged() {
     assert!((moves / runs as f64 - expected).abs() < 4.0 * error, "{moves} {expected}");
 }
 
-/// A long chain of small, cheap steps has the moments of the tempered posterior: within five standard errors of draws that
-/// are one in a hundred independent.
+/// A long chain of small, cheap steps has the moments of the tempered posterior, within five standard errors for an
+/// effective sample size of one in a hundred draws.
 #[test]
 fn chains_have_the_tempered_posterior() {
     let (records, steps) = (12, 20_000);
@@ -166,7 +169,7 @@ fn chains_have_the_tempered_posterior() {
     let privacy = pure(epsilon * steps as f64 * 1.001, Adjacency::ReplaceOne);
     let source = NoiseSource::insecure_from_seed(1);
     let mut wall = Wall::new(bits(9, records), source, plan, &privacy, Box::new(Unlimited)).unwrap();
-    // In log odds, where a uniform rate has the logistic density, and a log-likelihood no slope above 1.
+    // In log odds, where a uniform rate has the logistic density, and the slope of a log-likelihood is at most 1.
     let rate = |at: &[f64]| 1.0 / (1.0 + (-at[0]).exp());
     let barker = Barker {
         log_likelihood: move |record: &[f64], at: &[f64]| coin(record, &[rate(at)]),
@@ -182,7 +185,7 @@ fn chains_have_the_tempered_posterior() {
     assert!((mean - beta.mean()).abs() < 5.0 * error, "{mean} {} {error}", beta.mean());
 }
 
-/// No change of log weights within h moves the normalised weights farther than $2\tanh(h/2)$, and a pair does.
+/// No change of log weights within h moves the normalised weights farther than $2\tanh(h/2)$, and a pair attains it.
 #[test]
 fn normalised_weights_move_no_farther_than_their_sensitivity() {
     let mut rng = ChaCha8Rng::seed_from_u64(3);
@@ -200,7 +203,7 @@ fn normalised_weights_move_no_farther_than_their_sensitivity() {
             widest = widest.max(gaps);
         }
         assert!(widest <= limit, "{h}: {widest} {limit}");
-        // Weights that are e^(-h) and e^h apart from equal change places with equal ones about the middle.
+        // Weights that are e^(-h) and e^h from equal are swapped about the middle.
         let gap = normalised(&[-0.5 * h, 0.5 * h])
             .iter()
             .zip(normalised(&[0.5 * h, -0.5 * h]))
@@ -210,8 +213,8 @@ fn normalised_weights_move_no_farther_than_their_sensitivity() {
     }
 }
 
-/// Choosing among annealed particles costs what its plan says, and gives the posterior at the last power: by the mean over
-/// runs, within five standard errors.
+/// Choosing among annealed particles costs the epsilon of its plan, and gives the posterior at the last power: by the
+/// mean over runs, within five standard errors.
 #[test]
 fn annealed_particles_are_weighted_and_charged() {
     let records = 10;
@@ -248,11 +251,11 @@ fn annealed_particles_are_weighted_and_charged() {
             &mut rng,
         )
         .unwrap();
-        // A proposal outside of the prior is refused without asking, and stays paid for.
+        // A proposal outside the support of the prior is rejected without a release, and stays charged.
         assert!(receipt.groups.len() == 3 && receipt.groups[2].made == 1);
         mean += chosen[0] / runs as f64;
     }
-    // Cheaper privacy is refused.
+    // A smaller budget is refused.
     let cheap = pure(cost * 0.99, Adjacency::ReplaceOne);
     let source = NoiseSource::insecure_from_seed(0);
     let refused = annealed(

@@ -3,22 +3,23 @@ use crate::engine::exact_delta;
 use crate::wall::PlanError;
 use reticent_accounting::{Event, Method, Sampling, calibrate, composition, gaussian};
 
-/// How the noise of repeated releases is chosen for a budget: to compare what accounting is worth. Whatever was chosen, the wall prices what is
-/// released by the tightest bound it has.
+/// How the noise of repeated releases is calibrated for a budget, to compare methods of accounting. Whichever is
+/// used, the wall prices the releases by its tightest bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Composition {
-    /// The tightest bound: privacy losses, mostly.
+    /// The tightest bound: mostly privacy loss distributions.
     Tight,
     /// Renyi divergences, known as the moments accountant.
     Moments,
-    /// Each release made private and amplified by itself, then strong composition.
+    /// Each release made private and amplified separately, then strong composition.
     Strong,
 }
 
 impl Composition {
-    /// The noise multiplier of `steps` Gaussian releases about such samples.
+    /// The noise multiplier of `steps` Gaussian releases with this sampling.
     ///
-    /// For strong composition half of delta is its slack, and the other half is shared among the releases. Sampling a share $v$ of the records
+    /// For strong composition half of delta is its slack, and the other half is split among the releases. Sampling a
+    /// share $v$ of the records
     /// makes an $(\varepsilon, \delta)$ release $(\ln(1 + v(e^\varepsilon - 1)), v\delta)$ private.
     ///
     /// # Citation
@@ -26,7 +27,7 @@ impl Composition {
     /// by subsampling", NeurIPS 2018.
     ///
     /// # Errors
-    /// [`PlanError`] if no accountant has a bound for it.
+    /// [`PlanError`] if no accountant bounds the cost.
     pub fn noise_multiplier(
         self,
         sampling: Sampling,

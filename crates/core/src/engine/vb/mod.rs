@@ -1,21 +1,23 @@
 //! Stochastic variational Bayes for conjugate-exponential models, through the wall.
 //!
-//! Such a model has local variables for each record and globals for all of them. Given the globals, a record has *expected sufficient
-//! statistics* $\bar s_n$; the posterior of the globals has natural parameters $\lambda_0 + S$ with $S = \sum_n \bar s_n$, and that is all it needs
-//! to know of the records. A step releases the sum $R$ of the statistics of a batch of (expected) size $B$, and moves a share $\rho$ of
-//! the way to what it says about all $N$ records:
+//! Such a model has local variables for each record and global variables for all of them. Given the globals, a record
+//! has *expected sufficient statistics* $\bar s_n$; the posterior of the globals has natural parameters
+//! $\lambda_0 + S$ with $S = \sum_n \bar s_n$, and depends on the records only through $S$. A step releases the sum
+//! $R$ of the statistics of a batch of (expected) size $B$, and moves a share $\rho$ of the way to its estimate for
+//! all $N$ records:
 //!
 //! $$S \leftarrow (1 - \rho) S + \rho \tfrac NB R.$$
 //!
-//! This is the update of natural parameters of Algorithms 1 and 2 of the paper: the prior is part of both sides and cancels. $\rho = 1$ with all
-//! records is batch variational Bayes. Everything after the release is linear in it, so the variance of the privacy noise in $S$ is
-//! known exactly and goes to the model with it.
+//! This is the update of natural parameters of Algorithms 1 and 2 of the paper: the prior is part of both sides and
+//! cancels. $\rho = 1$ with all records is batch variational Bayes. All computations after the release are linear in
+//! it, so the variance of the privacy noise in $S$ is exact, and is passed to the model with it.
 //!
-//! A model is one file: its statistics, as a pure function of one record and public globals, and what it makes of their sums.
+//! A model defines its statistics, as a pure function of one record and public globals, and the M-step for their
+//! sums.
 //!
 //! # Privacy
-//! All blocks of statistics are one contribution, clipped once and noised once: blocks share a batch, so they are one mechanism. The
-//! geometry of the planned sums makes their units comparable; see [`Share`] for scales.
+//! All blocks of statistics are one contribution, clipped once and with one noise: blocks share a batch, so they are
+//! one mechanism. The geometry of the planned sums makes their units comparable; see [`Share`] for scales.
 //!
 //! # Citation
 //! Park, Foulds, Chaudhuri, Welling, "Variational Bayes in private settings (VIPS)", JAIR 2020; Hoffman, Blei, Wang, Paisley, "Stochastic
@@ -32,9 +34,9 @@ use crate::wall::{Query, SumId, Wall, WallError};
 use reticent_noise::with_wide_vectors;
 use serde::{Deserialize, Serialize};
 
-/// A model whose globals depend on the records only through sums of expected sufficient statistics.
+/// A model whose global variables depend on the records only through sums of expected sufficient statistics.
 pub trait ExpectationModel: Sync {
-    /// What statistics need to know of the globals, worked out once for all records of a step.
+    /// Expectations under the globals that the statistics need, computed once for all records of a step.
     type Expectations: Sync;
 
     /// Coordinates of the statistics of a record.
@@ -45,58 +47,61 @@ pub trait ExpectationModel: Sync {
         self.width()
     }
 
-    /// Names the [blocks](Query::blocks) that the statistics of a record are about.
+    /// Writes the indices of the non-zero [blocks](Query::blocks) of the statistics of a record.
     fn blocks(&self, _record: &[f64], blocks: &mut Vec<usize>) {
         blocks.push(0);
     }
 
-    /// Prepares the E-step at the present globals.
+    /// Prepares the E-step at the current globals.
     fn condition(&self) -> Self::Expectations;
 
     /// Writes the expected statistics of a record to `out`, which holds zeros. A pure function of the record and of public globals: no local
     /// variable outlives the call.
     fn statistics(&self, expectations: &Self::Expectations, record: &[f64], out: &mut [f64]);
 
-    /// The M-step: globals for these sums. How many parts of them noise had pushed out of their domain, and were moved back.
+    /// The M-step: globals for these sums. Returns how many parts of them noise had moved out of their domain and
+    /// were projected back.
     fn maximise(&mut self, sums: &ExpectedSums) -> u64;
 }
 
-/// What is known of the sums of expected statistics of all records.
+/// Noisy estimates of the sums of expected statistics of all records.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExpectedSums {
-    /// $N$.
+    /// Number of records $N$.
     pub records: f64,
-    /// $S$.
+    /// Estimates of $S$.
     pub values: Vec<f64>,
-    /// The variance of the privacy noise in each of them: independent of each other, and of the records.
+    /// Variance of the privacy noise in each of them; the noises are independent of each other and of the records.
     pub noise_variance: Vec<f64>,
 }
 
-/// The share of the way that each step goes.
+/// The step size $\rho$: the share of the way to the new estimate.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StepSize {
-    /// $\rho = 1$: what was known before is forgotten.
-    Whole,
+    /// $\rho = 1$: earlier estimates are discarded.
+    #[serde(rename = "whole")]
+    Full,
     /// $\rho_t = (\tau_0 + t)^{-\kappa}$ for $t = 1, 2, \dots$
     Decay {
-        /// $\tau_0$.
+        /// Delay $\tau_0$.
         delay: f64,
-        /// $\kappa$, above 1/2 and at most 1.
+        /// Forgetting rate $\kappa$, above 1/2 and at most 1.
         forgetting: f64,
     },
     /// $\rho_t = 1/t$: the average of all releases.
     Average,
-    /// $\rho_t = 2/(t+1)$: an average in which releases weigh as much as their number, so that first guesses are forgotten.
+    /// $\rho_t = 2/(t+1)$: an average in which the weight of a release is proportional to its number, so that early
+    /// estimates are forgotten.
     Linear,
 }
 
 impl StepSize {
-    /// Of step `step`, from 1.
+    /// The step size of step `step`, from 1.
     #[must_use]
     pub fn share(self, step: u64) -> f64 {
         match self {
-            Self::Whole => 1.0,
+            Self::Full => 1.0,
             Self::Decay { delay, forgetting } => (delay + step as f64).powf(-forgetting).min(1.0),
             Self::Average => 1.0 / step as f64,
             Self::Linear => 2.0 / (step as f64 + 1.0),
@@ -104,7 +109,7 @@ impl StepSize {
     }
 }
 
-/// A step's contributions.
+/// The query of a step.
 struct Statistics<'a, M: ExpectationModel> {
     model: &'a M,
     expectations: &'a M::Expectations,
@@ -137,8 +142,8 @@ pub struct Vb {
 }
 
 impl Vb {
-    /// Over a public number of records, from sums that the model was started with: zeros if it starts with its prior, or if the first step
-    /// is a whole one.
+    /// Starts over a public number of records, from the sums that the model was initialised with: zeros if it starts
+    /// with its prior, or if the first step is a full one.
     #[must_use]
     pub fn new(records: usize, start: Vec<f64>) -> Self {
         let noise_variance = vec![0.0; start.len()];
@@ -146,13 +151,13 @@ impl Vb {
         Self { sums, steps: 0, projections: 0 }
     }
 
-    /// Takes a step: statistics of a batch at the present globals, a share of the way towards them, and the M-step.
+    /// Takes a step: statistics of a batch at the current globals, a share of the way towards them, and the M-step.
     ///
     /// # Privacy
-    /// Sees released sums only: all of it is post-processing.
+    /// Only uses released sums: all of it is post-processing.
     ///
     /// # Errors
-    /// What the wall refuses.
+    /// Those of the wall.
     pub fn step<M: ExpectationModel>(
         &mut self,
         model: &mut M,
@@ -182,19 +187,19 @@ impl Vb {
         Ok(())
     }
 
-    /// What is known of the sums.
+    /// The current estimates of the sums.
     #[must_use]
     pub fn sums(&self) -> &ExpectedSums {
         &self.sums
     }
 
-    /// Steps taken.
+    /// Number of steps taken.
     #[must_use]
     pub fn steps(&self) -> u64 {
         self.steps
     }
 
-    /// How often a part of the globals had to be moved back into its domain.
+    /// Number of projections of globals into their domain.
     #[must_use]
     pub fn projections(&self) -> u64 {
         self.projections

@@ -3,7 +3,7 @@ use crate::budget::{Adjacency, Privacy, Unlimited};
 use crate::wall::{Geometry, NoiseSource, Plan, Records, Sampler, Sums};
 use reticent_accounting::{Event, Method, Sampling, account};
 
-/// The sum of the records and their number: the shortest model there is. Its globals are the last sums.
+/// The sum of the records and their number: the simplest model. Its globals are the last sums.
 struct Totals(Vec<f64>);
 
 impl ExpectationModel for Totals {
@@ -26,8 +26,8 @@ const RECORDS: usize = 100;
 fn wall(open: bool, sampler: Sampler, multiplier: f64, steps: u64) -> (Wall, SumId) {
     let mut plan = Plan::new(RECORDS, Adjacency::ReplaceOne);
     let geometry = Share::geometry(&[
-        Share { width: 1, reach: 1.0, weight: 1.0 },
-        Share { width: 1, reach: 1.0, weight: 4.0 },
+        Share { width: 1, norm: 1.0, weight: 1.0 },
+        Share { width: 1, norm: 1.0, weight: 4.0 },
     ]);
     let what = "totals".into();
     let id = plan
@@ -49,7 +49,7 @@ fn wall(open: bool, sampler: Sampler, multiplier: f64, steps: u64) -> (Wall, Sum
 fn without_noise_a_whole_step_is_batch_inference() {
     let (mut wall, id) = wall(true, Sampler::Full, 1.0, 1);
     let (mut vb, mut model) = (Vb::new(RECORDS, vec![3.0, 4.0]), Totals(Vec::new()));
-    vb.step(&mut model, &mut wall, id, StepSize::Whole).expect("a step");
+    vb.step(&mut model, &mut wall, id, StepSize::Full).expect("a step");
     // 0 + 1/99 + ... + 1 = 50.
     assert!((model.0[0] - 50.0).abs() < 1e-9 && (model.0[1] - 100.0).abs() < 1e-9);
     assert_eq!(vb.sums().noise_variance, [0.0; 2]);
@@ -63,16 +63,16 @@ fn a_batch_stands_for_all_records_and_shares_are_those_of_the_paper() {
     let size = StepSize::Decay { delay: 1024.0, forgetting: 0.7 };
     vb.step(&mut model, &mut wall, id, size).expect("a step");
     let first = 1025f64.powf(-0.7);
-    // The second statistic is 1 for each record: 10 of them stand for 100.
+    // The second statistic is 1 for each record: the sum of 10 records estimates 100.
     assert!((model.0[1] - first * 100.0).abs() < 1e-9);
     vb.step(&mut model, &mut wall, id, size).expect("a step");
     let second = 1026f64.powf(-0.7);
     assert!((model.0[1] - (first * (1.0 - second) + second) * 100.0).abs() < 1e-9);
 }
 
-/// The noise that was carried is the noise that is there: 400 runs of 5 averaged batches, against the totals of all records in the
-/// statistic that is the same for all batches. Its mean square over its variance is within 0.7 and 1.3 but for 1 in 30,000 seeds
-/// (a chi-square with 400 degrees of freedom is within 4.2 standard deviations).
+/// The propagated variance is that of the noise: 400 runs of 5 averaged batches, against the totals of all records in
+/// the statistic that is the same for all batches. Its mean square over its variance is within 0.7 and 1.3 but for 1
+/// in 30,000 seeds (a chi-square with 400 degrees of freedom is within 4.2 standard deviations).
 #[test]
 fn the_variance_of_the_noise_is_carried_exactly() {
     let (mut wall, id) = wall(false, Sampler::Fixed { batch: 50 }, 30.0, 2000);
@@ -88,17 +88,17 @@ fn the_variance_of_the_noise_is_carried_exactly() {
     assert!((total / 400.0 - 1.0).abs() < 0.3, "{}", total / 400.0);
 }
 
-/// By the formula in [`Share`]: units of blocks meet the constraint, and no other units that do have less total noise.
+/// By the formula in [`Share`]: the scales satisfy the constraint, and no other scales that do have less total noise.
 #[test]
 fn shares_of_the_noise_are_optimal() {
     let shares = [
-        Share { width: 3, reach: 0.5, weight: 1.0 },
-        Share { width: 40, reach: 2.0, weight: 0.1 },
-        Share { width: 7, reach: 1.0, weight: 5.0 },
+        Share { width: 3, norm: 0.5, weight: 1.0 },
+        Share { width: 40, norm: 2.0, weight: 0.1 },
+        Share { width: 7, norm: 1.0, weight: 5.0 },
     ];
     let Geometry::Blocks { radius, blocks } = Share::geometry(&shares) else { panic!("blocks") };
     let used =
-        |scales: &[f64]| shares.iter().zip(scales).map(|(share, s)| (share.reach / s).powi(2)).sum::<f64>();
+        |scales: &[f64]| shares.iter().zip(scales).map(|(share, s)| (share.norm / s).powi(2)).sum::<f64>();
     let cost = |scales: &[f64]| -> f64 {
         shares.iter().zip(scales).map(|(share, s)| share.weight * share.width as f64 * s * s).sum()
     };

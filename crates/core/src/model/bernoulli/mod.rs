@@ -15,7 +15,7 @@ pub use posterior::Rate;
 
 use crate::budget::Privacy;
 use crate::family::Beta;
-use crate::model::conjugate::single::{Once, POSTERIOR, noise_treatment, only_numbers, parse_plan, plenty};
+use crate::model::conjugate::single::{Once, POSTERIOR, noise_treatment, only_numbers, parse_plan, unlimited_budget};
 use crate::model::reference::{FOULDS, NOISE_AWARE};
 use crate::model::settings::Settings;
 use crate::model::{Model, ModelError, Planned, Posterior, Reference, Saved, Setting, TableShape, Target};
@@ -57,17 +57,17 @@ impl Model for BetaBernoulli {
     }
     fn new_plan(
         &self,
-        facts: &TableShape,
+        shape: &TableShape,
         privacy: Option<&Privacy>,
     ) -> Result<Box<dyn Planned>, ModelError> {
-        let settings = Settings::new(self, facts)?;
+        let settings = Settings::new(self, shape)?;
         let concentration = settings.number("concentration");
         let posterior = settings.choice("posterior");
-        only_numbers(self, facts)?;
+        only_numbers(self, shape)?;
         let prior = Beta { a: concentration, b: concentration };
-        let mut plan = BernoulliPlan::new(facts.inputs(), prior, facts.records, privacy.unwrap_or(&plenty()))
+        let mut plan = BernoulliPlan::new(shape.inputs(), prior, shape.records, privacy.unwrap_or(&unlimited_budget()))
             .map_err(WallError::from)?;
-        plan.reading = noise_treatment(posterior);
+        plan.noise_treatment = noise_treatment(posterior);
         Ok(Box::new(Once(plan)))
     }
     fn parse_plan(&self, _: &TableShape, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {

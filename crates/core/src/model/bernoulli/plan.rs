@@ -1,4 +1,4 @@
-//! The plan: what is released, with which noise.
+//! The plan: the release and its noise.
 
 use crate::budget::{Ledger, Privacy};
 use crate::engine::conjugate::{NoiseTreatment, Sensitivity, StatisticsPlan};
@@ -17,16 +17,17 @@ use serde::{Deserialize, Serialize};
 /// Rates of columns that are positive or not, each with the same beta prior.
 ///
 /// # Privacy
-/// Under replace-one adjacency the number of records is public, so the count of those that did not happen says nothing new: only
-/// $n_+ - N/2$ is released, which one record moves by 1, half of what the paper's pair of counts needs.
+/// Under replace-one adjacency the number of records is public, so the count of negative values adds no information:
+/// only $n_+ - N/2$ is released, with sensitivity 1, half of that of the paper's pair of counts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BernoulliPlan {
     /// The prior of each rate.
     pub prior: Beta,
     /// The release.
     pub statistics: StatisticsPlan,
-    /// What is made of it.
-    pub reading: NoiseTreatment,
+    /// Noise treatment of the posterior.
+    #[serde(rename = "reading")]
+    pub noise_treatment: NoiseTreatment,
 }
 
 const WHAT: &str = "counts of positive values";
@@ -37,17 +38,17 @@ fn sensitivity(columns: usize) -> Sensitivity {
 }
 
 impl BernoulliPlan {
-    /// For so many columns.
+    /// A plan for this many columns.
     ///
     /// # Errors
-    /// Add/remove adjacency, and what the accountant refuses.
+    /// Add/remove adjacency, and those of the accountant.
     pub fn new(columns: usize, prior: Beta, records: usize, privacy: &Privacy) -> Result<Self, PlanError> {
         needs_the_number_of_records(WHAT, privacy)?;
         let statistics = StatisticsPlan::new(WHAT, records, columns, sensitivity(columns), privacy)?;
-        Ok(Self { prior, statistics, reading: NoiseTreatment::NoiseAware })
+        Ok(Self { prior, statistics, noise_treatment: NoiseTreatment::NoiseAware })
     }
 
-    /// Whether every field is in its range, and agrees with the others.
+    /// Checks that every field is in range and consistent with the others.
     ///
     /// # Errors
     /// [`FieldError`].
@@ -63,10 +64,10 @@ impl BernoulliPlan {
         Signs { width: self.statistics.width }
     }
 
-    /// Runs it; without privacy if none is asked for. Records begin with the columns; what comes after them is not looked at.
+    /// Runs the plan; without privacy if there is no budget. Records begin with the columns; later values are ignored.
     ///
     /// # Errors
-    /// What the wall refuses.
+    /// Those of the wall.
     pub fn fit(
         &self,
         records: Records,
@@ -80,14 +81,14 @@ impl BernoulliPlan {
         Ok((posterior, wall.finish(0)?))
     }
 
-    /// The posterior from what a wall of these statistics releases.
+    /// The posterior from the releases of a wall of this plan.
     ///
     /// # Errors
     /// [`WallError`].
     pub fn fit_through(&self, wall: &mut Wall) -> Result<Vec<Rate>, WallError> {
-        let (released, law) = self.statistics.release(&self.query(), wall)?;
+        let (released, noise) = self.statistics.release(&self.query(), wall)?;
         let records = self.statistics.records as f64;
-        let rate = |sum: &f64| Rate::new(self.prior, records, sum + 0.5 * records, law, self.reading);
+        let rate = |sum: &f64| Rate::new(self.prior, records, sum + 0.5 * records, noise, self.noise_treatment);
         Ok(released.values.iter().map(rate).collect())
     }
 }
@@ -98,11 +99,11 @@ impl Single for BernoulliPlan {
     fn fields(&self) -> Result<(), FieldError> {
         self.validate()
     }
-    /// A weight for each count that could be behind the noisy one, at most 4096.
+    /// A weight for each possible true count, at most 4096.
     fn posterior_estimate(&self) -> Estimate {
         let (columns, records) = (self.statistics.width as f64, self.statistics.records as f64);
         let spread = if self.statistics.laplace { 50.0 } else { 17.0 } * self.statistics.noise_sd() + 3.0;
-        let weights = match self.reading {
+        let weights = match self.noise_treatment {
             NoiseTreatment::NoiseAware => spread.min(records + 1.0).min(3000.0),
             NoiseTreatment::Naive => 1.0,
         };

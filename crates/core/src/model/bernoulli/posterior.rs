@@ -7,22 +7,22 @@ use rand::{Rng, RngExt};
 use rand_distr::Distribution;
 use serde::{Deserialize, Serialize};
 
-/// The posterior of a rate: beta densities, one for each count that could be behind the noisy one.
+/// The posterior of a rate: beta densities, one for each possible true count.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rate {
     prior: Beta,
     records: f64,
-    /// The first count and how far it is to the next.
+    /// The first count and the step to the next.
     first: f64,
     stride: f64,
     weights: Vec<f64>,
 }
 
-/// Counts that are told apart. Beyond that only every second one is, or fewer.
-const MAX: f64 = 4096.0;
+/// Maximum number of distinct counts. Beyond that the counts are thinned.
+const MAX_COUNTS: f64 = 4096.0;
 
-/// Log weights farther than this below the best are nothing.
-const NOTHING: f64 = 35.0;
+/// Log weights this far below the largest are negligible.
+const NEGLIGIBLE_LOG_RATIO: f64 = 35.0;
 
 impl Rate {
     /// From a noisy count out of a public number. Each count $n$ weighs its beta-binomial prior times $f(y - n)$.
@@ -31,26 +31,27 @@ impl Rate {
         prior: Beta,
         records: f64,
         noisy: f64,
-        law: NoiseDistribution,
-        reading: NoiseTreatment,
+        noise: NoiseDistribution,
+        noise_treatment: NoiseTreatment,
     ) -> Self {
-        if law == NoiseDistribution::None || reading == NoiseTreatment::Naive {
+        if noise == NoiseDistribution::None || noise_treatment == NoiseTreatment::Naive {
             let first = noisy.clamp(0.0, records);
             return Self { prior, records, first, stride: 1.0, weights: vec![1.0] };
         }
         let log_weight = |n: f64| {
             libm::lgamma(prior.a + n) - libm::lgamma(n + 1.0) + libm::lgamma(prior.b + records - n)
                 - libm::lgamma(records - n + 1.0)
-                + law.log_density(noisy - n)
+                + noise.log_density(noisy - n)
         };
-        // Laid again over where there is something, until that is most of it or every count is told apart.
+        // The grid is refined to the counts of non-negligible weight, until they are most of it or every count is
+        // distinct.
         let (mut first, mut last) = (0.0_f64, records);
         loop {
-            let stride = ((last - first + 1.0) / MAX).ceil().max(1.0);
+            let stride = ((last - first + 1.0) / MAX_COUNTS).ceil().max(1.0);
             let count = ((last - first) / stride).floor() as usize + 1;
             let logs: Vec<f64> = (0..count).map(|k| log_weight(first + stride * k as f64)).collect();
             let top = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            let some = |log: &f64| *log > top - NOTHING;
+            let some = |log: &f64| *log > top - NEGLIGIBLE_LOG_RATIO;
             let from = logs.iter().position(some).unwrap_or(0).saturating_sub(1);
             let to = logs.iter().rposition(some).map_or(count, |to| (to + 2).min(count));
             if stride == 1.0 || to - from > count / 2 {
@@ -81,13 +82,13 @@ impl Rate {
         self.average(Beta::mean)
     }
 
-    /// The variance that the records leave, were the count known.
+    /// The posterior variance if the count were known.
     #[must_use]
     pub fn records_variance(&self) -> f64 {
         self.average(Beta::variance)
     }
 
-    /// The variance, with what the privacy noise adds.
+    /// The posterior variance, including the privacy noise.
     #[must_use]
     pub fn variance(&self) -> f64 {
         let mean = self.mean();
@@ -106,13 +107,13 @@ impl Rate {
         self.average(|beta| beta.cdf(p))
     }
 
-    /// The value that is not exceeded with this probability.
+    /// The quantile of this probability.
     #[must_use]
     pub fn quantile(&self, probability: f64) -> f64 {
         bisect(|p| self.cdf(p), probability, (0.0, 1.0))
     }
 
-    /// A draw. Any number of them is free.
+    /// A draw from the posterior, at no further cost.
     pub fn draw(&self, rng: &mut impl Rng) -> f64 {
         let mut rest: f64 = rng.random();
         let chosen = self.components().find(|(weight, _)| {
@@ -134,7 +135,7 @@ impl Posterior for Vec<Rate> {
         Predicted::Component { log_density, probabilities: Vec::new() }
     }
 
-    /// Yes is 1 and no is -1, so a mean is twice the rate less 1.
+    /// Yes is 1 and no is -1, so a mean is twice the rate minus 1.
     fn points(&self) -> Vec<Point> {
         vec![Point {
             name: "mean".into(),

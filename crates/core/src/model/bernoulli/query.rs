@@ -2,7 +2,7 @@
 
 use crate::wall::Query;
 
-/// A half for what happened and less a half for what did not.
+/// One half for a positive value and minus one half for any other.
 pub(super) struct Signs {
     pub(super) width: usize,
 }

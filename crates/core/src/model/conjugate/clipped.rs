@@ -1,9 +1,9 @@
-//! Moments of what is clipped to bounds.
+//! Moments of clipped variables.
 
 use crate::math::normal::cdf;
 use std::f64::consts::TAU;
 
-/// $E[c^k]$ for $k = 0..4$, where $c$ is a normal variable moved to the nearer bound if it is outside.
+/// $E[c^k]$ for $k = 0..4$, where $c$ is a normal variable clipped to bounds.
 ///
 /// Inside, $I_k = \int_a^b x^k p(x)\,dx$ obeys $I_k = \mu I_{k-1} + (k-1)\sigma^2 I_{k-2} - \sigma^2(b^{k-1}p(b) - a^{k-1}p(a))$, by parts.
 pub(crate) fn normal_moments(mean: f64, sd: f64, (low, high): (f64, f64)) -> [f64; 5] {
@@ -26,11 +26,11 @@ pub(crate) fn normal_moments(mean: f64, sd: f64, (low, high): (f64, f64)) -> [f6
 }
 
 /// Mean and variance of $\min(x, M)$ for a Poisson variable.
-pub(crate) fn poisson_moments(rate: f64, most: usize) -> (f64, f64) {
-    let m = most as f64;
+pub(crate) fn poisson_moments(rate: f64, max_count: usize) -> (f64, f64) {
+    let m = max_count as f64;
     let (mut log_mass, mut left) = (-rate, 1.0);
     let (mut mean, mut square) = (0.0, 0.0);
-    for k in 0..most {
+    for k in 0..max_count {
         let (count, mass) = (k as f64, log_mass.exp());
         left -= mass;
         mean += count * mass;

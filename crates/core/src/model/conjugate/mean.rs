@@ -8,30 +8,31 @@ use crate::receipt::Receipt;
 use crate::wall::{NoiseSource, PlanError, Query, Records, Wall, WallError};
 use serde::{Deserialize, Serialize};
 
-/// The mean of normal numbers of a known deviation that are recorded within public bounds.
+/// The mean of normal numbers of a known standard deviation that are recorded within public bounds.
 ///
-/// The posterior knows the noise and the bounds: the released sum is about $N m(\mu)$ with variance $N v(\mu)$, the moments of a
-/// normal number that is moved to the nearer bound if it is outside; exactly so if none is, and by the central limit theorem
-/// else.
+/// The posterior accounts for the noise and the clipping: the released sum is about $N m(\mu)$ with variance
+/// $N v(\mu)$, the moments of a clipped normal number; exactly if none is clipped, and by the central limit theorem
+/// otherwise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MeanPlan {
-    /// What numbers are clipped to.
+    /// Clipping bounds of numbers.
     pub bounds: (f64, f64),
-    /// The deviation of a number about the mean.
+    /// Standard deviation of a number about the mean.
     pub sd: f64,
-    /// The mean and the deviation of the normal prior.
+    /// Mean and standard deviation of the normal prior.
     pub prior: (f64, f64),
     /// The release.
     pub statistics: StatisticsPlan,
-    /// What is made of it.
-    pub reading: NoiseTreatment,
+    /// Noise treatment of the posterior.
+    #[serde(rename = "reading")]
+    pub noise_treatment: NoiseTreatment,
 }
 
 impl MeanPlan {
     /// For so many records of one number.
     ///
     /// # Errors
-    /// Add/remove adjacency, and what the accountant refuses.
+    /// Add/remove adjacency, and those of the accountant.
     pub fn new(
         bounds: (f64, f64),
         sd: f64,
@@ -44,13 +45,13 @@ impl MeanPlan {
         let half = 0.5 * (bounds.1 - bounds.0);
         let sensitivity = Sensitivity { l1: half, l2: half, non_negative: false };
         let statistics = StatisticsPlan::new(what, records, 1, sensitivity, privacy)?;
-        Ok(Self { bounds, sd, prior, statistics, reading: NoiseTreatment::NoiseAware })
+        Ok(Self { bounds, sd, prior, statistics, noise_treatment: NoiseTreatment::NoiseAware })
     }
 
-    /// Runs it; without privacy if none is asked for.
+    /// Runs the plan; without privacy if there is no budget.
     ///
     /// # Errors
-    /// What the wall refuses.
+    /// Those of the wall.
     pub fn fit(
         &self,
         records: Records,
@@ -63,35 +64,35 @@ impl MeanPlan {
         Ok((posterior, wall.finish(0)?))
     }
 
-    /// The posterior from what a wall of these statistics releases.
+    /// The posterior from the releases of a wall of this plan.
     ///
     /// # Errors
     /// [`WallError`].
     pub fn fit_through(&self, wall: &mut Wall) -> Result<Scalar, WallError> {
-        let (released, law) = self.statistics.release(&self.query(), wall)?;
-        Ok(self.posterior(released.values[0], law))
+        let (released, noise) = self.statistics.release(&self.query(), wall)?;
+        Ok(self.posterior(released.values[0], noise))
     }
 
     pub(super) fn query(&self) -> impl Query {
         Centred { bounds: self.bounds }
     }
 
-    /// The posterior from a noisy sum of numbers less the middle of their bounds.
+    /// The posterior from a noisy sum of numbers minus the centre of their bounds.
     #[must_use]
-    pub fn posterior(&self, noisy: f64, law: NoiseDistribution) -> Scalar {
+    pub fn posterior(&self, noisy: f64, noise: NoiseDistribution) -> Scalar {
         let records = self.statistics.records as f64;
         let middle = 0.5 * (self.bounds.0 + self.bounds.1);
-        let law = if self.reading == NoiseTreatment::Naive { NoiseDistribution::None } else { law };
+        let noise = if self.noise_treatment == NoiseTreatment::Naive { NoiseDistribution::None } else { noise };
         let log_density = |mean: f64| {
             let prior = -0.5 * ((mean - self.prior.0) / self.prior.1).powi(2);
-            let (centre, variance) = match self.reading {
+            let (centre, variance) = match self.noise_treatment {
                 NoiseTreatment::Naive => (mean, self.sd * self.sd),
                 NoiseTreatment::NoiseAware => {
                     let moments = normal_moments(mean, self.sd, self.bounds);
                     (moments[1], (moments[2] - moments[1] * moments[1]).max(1e-12 * self.sd * self.sd))
                 }
             };
-            prior + law.log_density_about(noisy - records * (centre - middle), records * variance)
+            prior + noise.log_density_about(noisy - records * (centre - middle), records * variance)
         };
         let (from, to) = (self.prior.0 - 10.0 * self.prior.1, self.prior.0 + 10.0 * self.prior.1);
         Scalar::new((from, to), log_density)

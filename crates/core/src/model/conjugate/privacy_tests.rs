@@ -1,4 +1,4 @@
-//! Attacks on what is claimed of one record.
+//! Attacks on the claimed sensitivities.
 
 use super::*;
 use crate::budget::{Adjacency, Privacy, Unlimited};
@@ -9,8 +9,8 @@ fn pure(epsilon: f64, adjacency: Adjacency) -> Privacy {
     Privacy::new(epsilon, 0.0, adjacency).unwrap()
 }
 
-/// The released sums without noise but with the wall's clipping cannot be seen, so the queries are asked one record at a time, without
-/// noise: what two records differ by is at most what the plan says, in both norms, and reaches it.
+/// The clipped sums cannot be observed without noise, so the queries are evaluated one record at a time, without
+/// noise: two records differ by at most the planned sensitivity, in both norms, and attain it.
 #[test]
 fn released_statistics_move_no_farther_than_planned() {
     let privacy = pure(1.0, Adjacency::ReplaceOne);
@@ -40,7 +40,7 @@ fn released_statistics_move_no_farther_than_planned() {
         },
         ..gaussian
     };
-    let ask = |statistics: &crate::engine::conjugate::StatisticsPlan,
+    let difference = |statistics: &crate::engine::conjugate::StatisticsPlan,
                query: &dyn Fn(Wall, crate::wall::SumId) -> Vec<f64>,
                rows: &[Vec<f64>]| {
         let sums: Vec<Vec<f64>> = rows
@@ -66,37 +66,37 @@ fn released_statistics_move_no_farther_than_planned() {
     let found = [
         (
             "bernoulli",
-            ask(&bernoulli.statistics, &|mut w, id| w.sum(id, &bernoulli.query()).unwrap().values, &numbers),
+            difference(&bernoulli.statistics, &|mut w, id| w.sum(id, &bernoulli.query()).unwrap().values, &numbers),
             (1.0, 1.0),
         ),
         (
             "mean",
-            ask(&mean.statistics, &|mut w, id| w.sum(id, &mean.query()).unwrap().values, &numbers),
+            difference(&mean.statistics, &|mut w, id| w.sum(id, &mean.query()).unwrap().values, &numbers),
             (1.5, 1.5),
         ),
         (
             "poisson",
-            ask(&poisson.statistics, &|mut w, id| w.sum(id, &poisson.query()).unwrap().values, &counts),
+            difference(&poisson.statistics, &|mut w, id| w.sum(id, &poisson.query()).unwrap().values, &counts),
             (5.0, 5.0),
         ),
         (
             "normal, L1",
-            ask(&laplace.statistics, &|mut w, id| w.sum(id, &laplace.query()).unwrap().values, &numbers),
+            difference(&laplace.statistics, &|mut w, id| w.sum(id, &laplace.query()).unwrap().values, &numbers),
             (2.25, 2.0),
         ),
         (
             "normal, L2",
-            ask(&gaussian.statistics, &|mut w, id| w.sum(id, &gaussian.query()).unwrap().values, &numbers),
+            difference(&gaussian.statistics, &|mut w, id| w.sum(id, &gaussian.query()).unwrap().values, &numbers),
             (2.25, 2.0),
         ),
         (
             "shares",
-            ask(&shares.statistics, &|mut w, id| w.sum(id, &shares.query()).unwrap().values, &one_hot),
+            difference(&shares.statistics, &|mut w, id| w.sum(id, &shares.query()).unwrap().values, &one_hot),
             (4.0, 2.0),
         ),
         (
             "naive Bayes",
-            ask(&bayes.statistics, &|mut w, id| w.sum(id, &bayes.query()).unwrap().values, &one_hot),
+            difference(&bayes.statistics, &|mut w, id| w.sum(id, &bayes.query()).unwrap().values, &one_hot),
             (2.0, root(2.0)),
         ),
     ];
@@ -104,7 +104,7 @@ fn released_statistics_move_no_farther_than_planned() {
         assert!(l1 <= planned_l1 * (1.0 + 1e-12) && l1 > 0.999 * planned_l1, "{name}: {l1} {planned_l1}");
         assert!(l2 <= planned_l2 * (1.0 + 1e-12) && l2 > 0.999 * planned_l2, "{name}: {l2} {planned_l2}");
     }
-    // And that is what the plans are made for: the radius of their domains is half of it, over the root of two if nothing is negative.
+    // The radius of the plans' domains is half of it, over the root of two if nothing is negative.
     for (statistics, l1, l2) in [
         (&bernoulli.statistics, 1.0, 1.0),
         (&poisson.statistics, 5.0, 5.0),
@@ -145,7 +145,7 @@ fn huge_noise_leaves_the_prior() {
     }
 }
 
-/// What the noise hides costs what was asked for, and not much less.
+/// Plans cost their budget, and not much less.
 #[test]
 fn plans_cost_what_they_may() {
     for adjacency in [Adjacency::ReplaceOne, Adjacency::AddRemove] {
@@ -162,7 +162,8 @@ fn plans_cost_what_they_may() {
 }
 
 /// All data sets of three records on a tiny domain, and released values on a grid: the largest log probability ratio of the Laplace
-/// mechanism over neighbours is at most epsilon, and at least 0.95 of it. The law is the one that the plan states for its noise.
+/// mechanism over neighbours is at most epsilon, and at least 0.95 of it. The noise distribution is that stated by
+/// the plan.
 #[test]
 fn probability_ratios_of_laplace_releases_are_at_most_epsilon() {
     let epsilon = 0.7;
@@ -186,7 +187,7 @@ fn check(
     rows: &[Vec<f64>],
     epsilon: f64,
 ) {
-    let law = crate::engine::conjugate::NoiseDistribution::of(true, statistics.expected_noise);
+    let noise = crate::engine::conjugate::NoiseDistribution::of(true, statistics.expected_noise);
     let width = statistics.width;
     let mut sums = Vec::new();
     for first in rows {
@@ -212,7 +213,7 @@ fn check(
             let largest = |(&x, &y): (&f64, &f64)| {
                 released
                     .iter()
-                    .map(|r| (law.log_density(r - x) - law.log_density(r - y)).abs())
+                    .map(|r| (noise.log_density(r - x) - noise.log_density(r - y)).abs())
                     .fold(0.0, f64::max)
             };
             widest = widest.max(sum.iter().zip(other).map(largest).sum());

@@ -8,35 +8,36 @@ use rand::{RngExt, SeedableRng};
 
 fn fit(
     name: &str,
-    facts: &TableShape,
+    shape: &TableShape,
     values: Vec<f64>,
     epsilon: Option<f64>,
 ) -> (Box<dyn crate::model::Posterior>, Receipt) {
     let privacy = epsilon.map(|epsilon| Privacy::new(epsilon, 1e-6, Adjacency::ReplaceOne).unwrap());
     let model = model(name).unwrap();
-    let plan = model.plan(facts, privacy.as_ref()).unwrap();
-    // A plan can be read again, and is the same.
-    let plan = model.read_plan(facts, &plan.to_json()).unwrap();
-    let records = Records::new(values, facts.width()).unwrap();
+    let plan = model.plan(shape, privacy.as_ref()).unwrap();
+    // A plan that is read again is the same.
+    let plan = model.read_plan(shape, &plan.to_json()).unwrap();
+    let records = Records::new(values, shape.width()).unwrap();
     let (fitted, receipt) =
         plan.run(records, NoiseSource::from_os().unwrap(), privacy.as_ref(), Box::new(Unlimited)).unwrap();
-    // So can what was fitted.
+    // And so is a posterior.
     let again = model.load(&fitted.save().unwrap()).unwrap();
-    let inputs = vec![0.25; facts.inputs()];
+    let inputs = vec![0.25; shape.inputs()];
     assert_eq!(again.predict(&inputs, &[]), fitted.predict(&inputs, &[]));
     assert_eq!(again.points(), fitted.points());
     (fitted, receipt)
 }
 
-/// Each model finds the means of its columns, within five of the deviations that it states, and 0.01 for how records were drawn.
+/// Each model finds the means of its columns, within five of its stated standard deviations, and 0.01 for the random
+/// records.
 #[test]
 fn means_of_columns_are_found_and_what_was_spent_is_stated() {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let n = 5000;
     let mut of = |columns: Vec<usize>, row: &mut dyn FnMut(&mut ChaCha8Rng) -> Vec<f64>| {
-        let facts = TableShape::new(columns, Target::Nothing, n);
+        let shape = TableShape::new(columns, Target::Nothing, n);
         let values: Vec<f64> = (0..n).flat_map(|_| row(&mut rng)).collect();
-        (facts, values)
+        (shape, values)
     };
     let yes = |p: f64, rng: &mut ChaCha8Rng| if rng.random::<f64>() < p { 1.0 } else { -1.0 };
     let (mut poisson, counts) = of(vec![1], &mut |rng| {
@@ -55,7 +56,7 @@ fn means_of_columns_are_found_and_what_was_spent_is_stated() {
         let first = rng.random_range(-0.5..0.7);
         vec![first, rng.random_range(-0.2..0.2) - 0.5 * first]
     });
-    for (name, (facts, values), expected) in [
+    for (name, (shape, values), expected) in [
         ("beta-bernoulli", bernoulli, vec![-0.4, 0.8]),
         ("dirichlet", dirichlet, vec![0.5, 0.5, 0.0, 0.5]),
         ("normal", normal, vec![0.1, 0.0]),
@@ -63,7 +64,7 @@ fn means_of_columns_are_found_and_what_was_spent_is_stated() {
         ("poisson", (poisson, counts), vec![-0.6]),
     ] {
         for epsilon in [Some(1.0), None] {
-            let (fitted, receipt) = fit(name, &facts, values.clone(), epsilon);
+            let (fitted, receipt) = fit(name, &shape, values.clone(), epsilon);
             let [point] = &fitted.points()[..] else { panic!("{name}") };
             for ((mean, sd), expected) in point.mean.iter().zip(&point.sd).zip(&expected) {
                 assert!((mean - expected).abs() < 5.0 * sd + 0.01, "{name}: {mean} {sd} {expected}");
@@ -75,7 +76,7 @@ fn means_of_columns_are_found_and_what_was_spent_is_stated() {
             let cost = receipt.guarantee.cost().map(|cost| cost.epsilon.upper);
             assert_eq!(cost.is_some(), epsilon.is_some());
             assert!(cost.is_none_or(|cost| cost <= 1.0 && cost > 0.95), "{name}: {cost:?}");
-            let Predicted::Component { log_density, .. } = fitted.predict(&values[..facts.inputs()], &[])
+            let Predicted::Component { log_density, .. } = fitted.predict(&values[..shape.inputs()], &[])
             else {
                 panic!()
             };
@@ -84,50 +85,51 @@ fn means_of_columns_are_found_and_what_was_spent_is_stated() {
     }
 }
 
-/// The naive posterior is narrower; other numbers and other columns are refused.
+/// The naive posterior is narrower; other values and other columns are refused.
 #[test]
 fn settings_choose_the_posterior() {
-    let mut facts = TableShape::new(vec![1], Target::Nothing, 200);
+    let mut shape = TableShape::new(vec![1], Target::Nothing, 200);
     let values: Vec<f64> = (0..200).map(|k| if k % 3 == 0 { 1.0 } else { -1.0 }).collect();
-    let aware = fit("beta-bernoulli", &facts, values.clone(), Some(0.1)).0.points();
-    facts.settings.insert("posterior".into(), "naive".into());
-    let naive = fit("beta-bernoulli", &facts, values, Some(0.1)).0.points();
+    let aware = fit("beta-bernoulli", &shape, values.clone(), Some(0.1)).0.points();
+    shape.settings.insert("posterior".into(), "naive".into());
+    let naive = fit("beta-bernoulli", &shape, values, Some(0.1)).0.points();
     assert!(naive[0].sd[0] < aware[0].sd[0]);
     assert_eq!(naive[0].sd, naive[0].records_sd);
-    facts.settings.insert("posterior".into(), 2u64.into());
+    shape.settings.insert("posterior".into(), 2u64.into());
     let privacy = Privacy::new(1.0, 1e-6, Adjacency::ReplaceOne).unwrap();
-    let refused = |name: &str, facts: &TableShape| model(name).unwrap().plan(facts, Some(&privacy)).err();
-    assert!(matches!(refused("beta-bernoulli", &facts), Some(ModelError::Setting { .. })));
+    let refused = |name: &str, shape: &TableShape| model(name).unwrap().plan(shape, Some(&privacy)).err();
+    assert!(matches!(refused("beta-bernoulli", &shape), Some(ModelError::Setting { .. })));
     let levels = TableShape::new(vec![3], Target::Nothing, 200);
     assert!(matches!(refused("normal", &levels), Some(ModelError::Columns { .. })));
 }
 
-/// Classes that one column tells: probabilities are those of the tables, and the noise is told apart.
+/// Classes that depend on one column: probabilities are those of the tables, and the variance of the noise is
+/// separated.
 #[test]
 fn naive_bayes_predicts_classes() {
     let mut rng = ChaCha8Rng::seed_from_u64(2);
     let n = 4000;
-    let facts = TableShape::new(vec![2, 1], Target::TwoClasses, n);
+    let shape = TableShape::new(vec![2, 1], Target::TwoClasses, n);
     let row = |_| {
         let class = rng.random::<bool>();
-        let told = (rng.random::<f64>() < 0.8) == class;
+        let informative = (rng.random::<f64>() < 0.8) == class;
         let side = if class { 1.0 } else { -1.0 };
-        [f64::from(u8::from(!told)), f64::from(u8::from(told)), rng.random_range(-1.0..1.0), side]
+        [f64::from(u8::from(!informative)), f64::from(u8::from(informative)), rng.random_range(-1.0..1.0), side]
     };
     let values: Vec<f64> = (0..n).flat_map(row).collect();
     let predicted = |epsilon: f64| {
-        let (fitted, _) = fit("naive-bayes", &facts, values.clone(), Some(epsilon));
+        let (fitted, _) = fit("naive-bayes", &shape, values.clone(), Some(epsilon));
         fitted.predict(&[0.0, 1.0, 0.1], &[])
     };
     let Predicted::Class { probability, variances, .. } = predicted(2.0) else { panic!() };
     assert!((probability - 0.8).abs() < 0.05, "{probability}");
     assert!(variances.records > 0.0);
-    // Counts of some hundred with a noise of about 57: several times what the records leave open.
+    // Counts of some hundred with a noise of about 57: several times the uncertainty of the records.
     let Predicted::Class { variances, .. } = predicted(0.1) else { panic!() };
     assert!(variances.privacy > variances.records, "{variances:?}");
 }
 
-/// A second column that is a part of the first and something of its own: what correlation they have is said in words.
+/// A second column that depends on the first: the highlights report the correlation.
 #[test]
 fn columns_that_go_together_are_told() {
     let mut rng = ChaCha8Rng::seed_from_u64(3);
@@ -138,17 +140,18 @@ fn columns_that_go_together_are_told() {
         [first, rng.random_range(-narrow..narrow) - 0.3 * first]
     };
     let values: Vec<f64> = (0..n).flat_map(row).collect();
-    let facts = TableShape::new(vec![1, 1], Target::Nothing, n);
-    let (fitted, _) = fit("multivariate-normal", &facts, values, Some(5.0));
+    let shape = TableShape::new(vec![1, 1], Target::Nothing, n);
+    let (fitted, _) = fit("multivariate-normal", &shape, values, Some(5.0));
     let [highlight] = &fitted.highlights(&["a".into(), "b".into()])[..] else { panic!() };
     // The deviations of the second column are 0.09 from the first and 0.1 of its own.
     let expected = -0.09 / 0.0181f64.sqrt();
     assert_eq!(highlight.name, "a and b");
-    let told: f64 = highlight.text["correlation ".len()..].split(',').next().unwrap().parse().unwrap();
-    assert!((told - expected).abs() < 0.03, "{} {expected}", highlight.text);
+    let informative: f64 = highlight.text["correlation ".len()..].split(',').next().unwrap().parse().unwrap();
+    assert!((informative - expected).abs() < 0.03, "{} {expected}", highlight.text);
 }
 
-/// Models that say that they can do without a delta do: their plans cost no more than epsilon at a delta of 0. Others say that they cannot.
+/// Models that declare fits without a delta have them: their plans cost no more than epsilon at a delta of 0. The
+/// others declare none.
 #[test]
 fn plans_without_a_delta_are_pure() {
     let mut pure_models = 0;
@@ -156,20 +159,20 @@ fn plans_without_a_delta_are_pure() {
         for adjacency in [Adjacency::ReplaceOne, Adjacency::AddRemove] {
             let privacy = Privacy::new(0.7, 0.0, adjacency).unwrap();
             let kinds = [&[1, 3][..], &[1, 1], &[3, 4, 2]].into_iter();
-            let facts = kinds.flat_map(|columns| {
+            let shape = kinds.flat_map(|columns| {
                 model.targets().iter().map(|&target| TableShape::new(columns.to_vec(), target, 5000))
             });
             let mut costs = Vec::new();
-            for mut facts in facts {
+            for mut shape in shape {
                 for setting in model.settings().iter().filter(|setting| setting.default().is_none()) {
                     let value = match setting.kind {
                         SettingKind::Integer { .. } => 2u64.into(),
                         _ => 0.2.into(),
                     };
-                    facts.settings.insert(setting.name.into(), value);
+                    shape.settings.insert(setting.name.into(), value);
                 }
                 if model.can_be_pure() {
-                    let planned = model.plan(&facts, Some(&privacy)).ok();
+                    let planned = model.plan(&shape, Some(&privacy)).ok();
                     costs.extend(planned.map(|plan| plan.price(privacy.delta()).unwrap().epsilon.upper));
                 }
             }
@@ -185,9 +188,10 @@ fn plans_without_a_delta_are_pure() {
     assert_eq!(pure_models, 7 + 3);
 }
 
-/// Half of the records are at the lower bound, and the others have a long tail above: the normal distribution whose clipped
-/// numbers have these sums has a mean far below. What is reported is the mean of the column: within six of the deviations that it
-/// states, which the noise exceeds once in 1e8 fits, since deviations also allow for other records.
+/// Half of the records are at the lower bound, and the others have a long tail above: the normal distribution whose
+/// clipped numbers have these sums has a mean far below. The reported value is the mean of the column: within six of
+/// its stated standard deviations, which the noise exceeds once in 1e8 fits, since they also allow for sampling
+/// error.
 #[test]
 fn the_mean_of_a_skewed_column_is_that_within_the_bounds() {
     let mut rng = ChaCha8Rng::seed_from_u64(7);
@@ -195,14 +199,14 @@ fn the_mean_of_a_skewed_column_is_that_within_the_bounds() {
     let number = |rng: &mut ChaCha8Rng| (-1.6 - 0.9 * rng.random::<f64>().ln()).clamp(-1.0, 1.0);
     let values: Vec<f64> = (0..n).map(|_| number(&mut rng)).collect();
     let mean = values.iter().sum::<f64>() / n as f64;
-    let facts = TableShape::new(vec![1], Target::Nothing, n);
+    let shape = TableShape::new(vec![1], Target::Nothing, n);
     for epsilon in [Some(0.2), Some(2.0), None] {
-        let (fitted, _) = fit("normal", &facts, values.clone(), epsilon);
+        let (fitted, _) = fit("normal", &shape, values.clone(), epsilon);
         let point = &fitted.points()[0];
         assert!(point.name.contains("within its bounds"));
         let gap = (point.mean[0] - mean).abs();
         assert!(gap < 6.0 * point.sd[0], "{epsilon:?}: {} {mean} {}", point.mean[0], point.sd[0]);
-        // An interval that is right because it is wide would be no use: 4,000 records within bounds of 2 leave at most 0.016.
+        // An interval must not be right merely by being wide: 4,000 records within bounds of 2 leave at most 0.016.
         assert!(epsilon == Some(0.2) || point.sd[0] < 0.02, "{epsilon:?}: {}", point.sd[0]);
         let latent = &fitted.save().unwrap().arrays["0.latent_means"].1;
         let latent = latent.iter().sum::<f64>() / latent.len() as f64;

@@ -1,4 +1,4 @@
-//! Models whose posterior needs one release of sums: planned, priced and run alike.
+//! Plans of models with one release of sums.
 
 use crate::budget::{Adjacency, Privacy};
 use crate::engine::conjugate::{NoiseTreatment, StatisticsPlan};
@@ -17,8 +17,8 @@ pub(crate) const POSTERIOR: Setting = Setting::choice(
     &["noise-aware", "naive"],
 );
 
-/// What a plan without privacy is planned for: more than any budget.
-pub(crate) fn plenty() -> Privacy {
+/// The budget that a fit without privacy is planned for: larger than any other.
+pub(crate) fn unlimited_budget() -> Privacy {
     Privacy::new(100.0, 1e-6, Adjacency::ReplaceOne).expect("these are positive")
 }
 
@@ -28,8 +28,8 @@ pub(crate) fn noise_treatment(posterior: &str) -> NoiseTreatment {
 }
 
 /// Refuses columns of several levels.
-pub(crate) fn only_numbers(model: &dyn Model, facts: &TableShape) -> Result<(), ModelError> {
-    if facts.columns.iter().any(|&inputs| inputs != 1) {
+pub(crate) fn only_numbers(model: &dyn Model, shape: &TableShape) -> Result<(), ModelError> {
+    if shape.columns.iter().any(|&inputs| inputs != 1) {
         let expected = "columns of one number each, not of several levels or words";
         return Err(ModelError::Columns { model: model.name(), expected });
     }
@@ -39,9 +39,9 @@ pub(crate) fn only_numbers(model: &dyn Model, facts: &TableShape) -> Result<(), 
 /// A plan whose only release is one of statistics.
 pub(crate) trait Single: Serialize + DeserializeOwned + Send + Sync + 'static {
     const MODEL: &'static str;
-    /// Whether every field is in its range, and agrees with the others.
+    /// Checks that every field is in range and consistent with the others.
     fn fields(&self) -> Result<(), FieldError>;
-    /// What is to be added to what the release takes.
+    /// Resources of the posterior, in addition to those of the release.
     fn posterior_estimate(&self) -> Estimate;
     fn statistics(&self) -> &StatisticsPlan;
     /// Inputs of a record.
@@ -53,7 +53,7 @@ pub(crate) trait Single: Serialize + DeserializeOwned + Send + Sync + 'static {
     fn posterior(&self, wall: &mut Wall) -> Result<Box<dyn Posterior>, WallError>;
 }
 
-/// Such a plan as all plans are used.
+/// Such a plan as a [`Planned`].
 pub(crate) struct Once<P>(pub(crate) P);
 
 /// Reads an edited plan.
@@ -75,7 +75,7 @@ impl<P: Single> Planned for Once<P> {
         let relative = statistics.expected_noise / statistics.records as f64;
         vec![
             ("standard deviation of the noise in each sum".into(), statistics.expected_noise),
-            ("the same as a share of the records".into(), relative),
+            ("noise as a share of the number of records".into(), relative),
         ]
     }
 
@@ -83,11 +83,11 @@ impl<P: Single> Planned for Once<P> {
         self.0.statistics().why.clone()
     }
 
-    fn validate(&self, facts: &TableShape) -> Result<(), ModelError> {
+    fn validate(&self, shape: &TableShape) -> Result<(), ModelError> {
         let records = self.0.statistics().records;
         match self.0.columns() {
-            Some(columns) => same_columns(P::MODEL, (columns, records), facts)?,
-            None => same_shape(P::MODEL, (self.0.inputs(), records), facts)?,
+            Some(columns) => same_columns(P::MODEL, (columns, records), shape)?,
+            None => same_shape(P::MODEL, (self.0.inputs(), records), shape)?,
         }
         self.0.fields().map_err(out_of_range(P::MODEL))
     }

@@ -1,4 +1,4 @@
-//! What posteriors say, against the truth they were drawn from.
+//! Coverage of posteriors, against the truth of simulated data.
 
 use super::*;
 use crate::budget::{Adjacency, Privacy, Unlimited};
@@ -19,8 +19,8 @@ fn bernoulli(p: f64, n: usize, rng: &mut impl Rng) -> Records {
     Records::new((0..n).map(|_| f64::from(u8::from(rng.random::<f64>() < p))).collect(), 1).unwrap()
 }
 
-/// Sets behind a measured coverage. With 400 the standard error of 0.95 is 0.011, so a bound of 0.93 less three of them is one
-/// that a right posterior passes.
+/// Data sets behind a measured coverage. With 400 the standard error of 0.95 is 0.011, so a calibrated posterior
+/// passes a bound of 0.93 minus three of them.
 const SETS: u64 = 400;
 const MIN: f64 = 0.93 - 3.0 * 0.011;
 
@@ -37,7 +37,7 @@ fn noise_aware_rates_cover_and_naive_ones_do_not() {
     for (n, paper, naive, aware) in [(100, 0.365, 0.562, 0.988), (1000, 0.735, 0.872, 0.955)] {
         let mut found = [0.0; 3];
         let aware_plan = BernoulliPlan::new(1, FLAT, n, &pure(0.1)).unwrap();
-        let naive_plan = BernoulliPlan { reading: NoiseTreatment::Naive, ..aware_plan.clone() };
+        let naive_plan = BernoulliPlan { noise_treatment: NoiseTreatment::Naive, ..aware_plan.clone() };
         let both = CategoricalPlan::new(vec![1], 1.0, n, &pure(0.1)).unwrap();
         for seed in 0..sets {
             let source = || NoiseSource::insecure_from_seed(seed);
@@ -47,7 +47,8 @@ fn noise_aware_rates_cover_and_naive_ones_do_not() {
                     plan.fit(records(&mut rng), source(), Some(&pure(0.1)), Box::new(Unlimited)).unwrap();
                 found[k] += covers((rates[0].quantile(0.025), rates[0].quantile(0.975)), 0.3) / sets as f64;
             }
-            // The paper's: both counts with noise of scale 2/epsilon, moved up to 0, and a plain beta density.
+            // The paper's: both counts with noise of scale 2/epsilon, clipped to 0 from below, and a plain beta
+            // density.
             let (of_wall, _) = both.statistics.releases().unwrap();
             let (records, ledger) = (records(&mut rng), Box::new(Unlimited));
             let mut wall = Wall::new(records, source(), of_wall, &pure(0.1), ledger).unwrap();
@@ -77,7 +78,7 @@ fn rates_are_mixtures_over_the_counts() {
     assert!((rate.mean() - mean).abs() < 1e-12);
     assert!((rate.cdf(rate.quantile(0.3)) - 0.3).abs() < 1e-9);
     assert!(rate.variance() > rate.records_variance());
-    // With many records and little noise nothing is left of it, and the grid of counts is as good as all of them.
+    // With many records and little noise the noise is negligible, and the grid of counts is as good as all of them.
     let large = Rate::new(
         FLAT,
         1e6,
@@ -95,7 +96,7 @@ fn rates_are_mixtures_over_the_counts() {
     assert!((exact.mean() - 5.0 / 12.0).abs() < 1e-15 && exact.variance() == exact.records_variance());
 }
 
-/// Shares of twenty categories drawn from their prior: intervals of 95 % should hold 95 %, for every epsilon.
+/// Probabilities of twenty categories drawn from their prior: intervals of 95 % should cover 95 %, for every epsilon.
 #[test]
 fn noise_aware_shares_cover() {
     let mut rng = ChaCha8Rng::seed_from_u64(2);
@@ -121,7 +122,7 @@ fn noise_aware_shares_cover() {
             let concentration = vec![1.0; levels];
             let behind = NoisyCounts {
                 noisy: &noisy,
-                law: NoiseDistribution::Laplace { scale },
+                noise: NoiseDistribution::Laplace { scale },
                 concentration: &concentration,
                 total: Total::Known(n as f64),
             };
@@ -141,7 +142,7 @@ fn laplace(scale: f64, rng: &mut impl Rng) -> f64 {
     -scale * u.signum() * (1.0 - 2.0 * u.abs()).ln()
 }
 
-/// A mean near a bound, where numbers are clipped: the posterior knows.
+/// A mean near a bound, where numbers are clipped: the posterior accounts for it.
 #[test]
 fn noise_aware_means_cover() {
     let mut rng = ChaCha8Rng::seed_from_u64(3);
@@ -160,7 +161,7 @@ fn noise_aware_means_cover() {
     }
 }
 
-/// Means, deviations and rates of counts that are clipped now and then, with Laplace and with Gaussian noise.
+/// Means, standard deviations and rates of counts that are sometimes clipped, with Laplace and with Gaussian noise.
 #[test]
 fn noise_aware_moments_and_counts_cover() {
     let mut rng = ChaCha8Rng::seed_from_u64(4);
@@ -193,7 +194,7 @@ fn noise_aware_moments_and_counts_cover() {
     }
 }
 
-/// Two columns that say the class and one that does not, with little noise: as good as counting.
+/// Two columns that depend on the class and one that does not, with little noise: as good as counting.
 #[test]
 fn naive_bayes_is_the_ratio_of_counts() {
     let mut rng = ChaCha8Rng::seed_from_u64(5);
@@ -222,7 +223,7 @@ fn naive_bayes_is_the_ratio_of_counts() {
         // The first level is that of the first class.
         assert!(posterior.predict(&[1.0, 0.0, 0.0, -0.5]).0 < 1e-2);
     }
-    // Under add/remove the number of records is a guess, and nothing depends on it.
+    // Under add/remove the number of records is a guess, and the posterior does not depend on it.
     let privacy = Privacy::new(5.0, 1e-6, Adjacency::AddRemove).unwrap();
     let plan = NaiveBayesPlan::new(vec![3, 1], 4, 1.0, 100, &privacy).unwrap();
     let records = Records::new(values, 5).unwrap();

@@ -12,7 +12,7 @@ pub use plan::CategoricalPlan;
 pub use posterior::Shares;
 
 use crate::budget::Privacy;
-use crate::model::conjugate::single::{Once, POSTERIOR, noise_treatment, parse_plan, plenty};
+use crate::model::conjugate::single::{Once, POSTERIOR, noise_treatment, parse_plan, unlimited_budget};
 use crate::model::reference::{FOULDS, NOISE_AWARE};
 use crate::model::settings::Settings;
 use crate::model::{Model, ModelError, Planned, Posterior, Reference, Saved, Setting, TableShape, Target};
@@ -54,27 +54,27 @@ impl Model for DirichletCategorical {
     }
     fn new_plan(
         &self,
-        facts: &TableShape,
+        shape: &TableShape,
         privacy: Option<&Privacy>,
     ) -> Result<Box<dyn Planned>, ModelError> {
-        let settings = Settings::new(self, facts)?;
+        let settings = Settings::new(self, shape)?;
         let concentration = settings.number("concentration");
         let posterior = settings.choice("posterior");
-        let privacy = privacy.copied().unwrap_or_else(plenty);
-        let columns = facts.columns.clone();
+        let privacy = privacy.copied().unwrap_or_else(unlimited_budget);
+        let columns = shape.columns.clone();
         let mut plan =
-            CategoricalPlan::new(columns, concentration, facts.records, &privacy).map_err(WallError::from)?;
-        plan.reading = noise_treatment(posterior);
+            CategoricalPlan::new(columns, concentration, shape.records, &privacy).map_err(WallError::from)?;
+        plan.noise_treatment = noise_treatment(posterior);
         Ok(Box::new(Once(plan)))
     }
     fn parse_plan(&self, _: &TableShape, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
         parse_plan::<CategoricalPlan>(plan)
     }
     fn load(&self, saved: &Saved) -> Result<Box<dyn Posterior>, ModelError> {
-        let whole = saved.restore::<Vec<Shares>>(self.name())?;
-        if !whole.iter().all(Shares::is_whole) {
+        let posterior = saved.restore::<Vec<Shares>>(self.name())?;
+        if !posterior.iter().all(Shares::is_consistent) {
             return Err(ModelError::NotSaved { model: self.name() });
         }
-        Ok(Box::new(whole))
+        Ok(Box::new(posterior))
     }
 }

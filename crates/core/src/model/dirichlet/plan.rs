@@ -1,4 +1,4 @@
-//! The plan: what is released, with which noise.
+//! The plan: the release and its noise.
 
 use crate::budget::{Adjacency, Ledger, Privacy};
 use crate::engine::conjugate::{
@@ -18,29 +18,30 @@ use serde::{Deserialize, Serialize};
 /// Shares of the levels of columns, each column with a symmetric Dirichlet prior.
 ///
 /// # Privacy
-/// A record is one level of each column, so the counts of all columns together differ by at most $2D$ between neighbours that
-/// replace a record, and by $D$ if one is added or removed.
+/// A record has one level in each column, so the $L_1$ sensitivity of the counts of all columns is $2D$ under
+/// replace-one adjacency, and $D$ under add/remove.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CategoricalPlan {
     /// Inputs of each column: one for each level, or a single one whose sign makes two levels.
     pub columns: Vec<usize>,
-    /// Of the prior, for each level.
+    /// Concentration of the prior, the same for each level.
     pub concentration: f64,
     /// The release.
     pub statistics: StatisticsPlan,
-    /// What is made of it.
-    pub reading: NoiseTreatment,
+    /// Noise treatment of the posterior.
+    #[serde(rename = "reading")]
+    pub noise_treatment: NoiseTreatment,
 }
 
-/// Sweeps before the first draw.
-pub(super) const BEFORE: usize = 300;
+/// Burn-in: sweeps before the first draw.
+pub(super) const BURN_IN: usize = 300;
 
-/// Draws behind a posterior.
+/// Number of posterior draws.
 pub(super) const DRAWS: usize = 1000;
 
 const WHAT: &str = "counts of levels";
 
-/// How many counts there are, and what one record can do to them.
+/// Number of counts, and the sensitivity.
 fn shape(columns: &[usize]) -> (usize, Sensitivity) {
     let d = columns.len() as f64;
     let width = columns.iter().map(|&inputs| levels(inputs)).sum();
@@ -48,10 +49,10 @@ fn shape(columns: &[usize]) -> (usize, Sensitivity) {
 }
 
 impl CategoricalPlan {
-    /// For these columns.
+    /// A plan for these columns.
     ///
     /// # Errors
-    /// What the accountant refuses.
+    /// Those of the accountant.
     pub fn new(
         columns: Vec<usize>,
         concentration: f64,
@@ -60,10 +61,10 @@ impl CategoricalPlan {
     ) -> Result<Self, PlanError> {
         let (width, sensitivity) = shape(&columns);
         let statistics = StatisticsPlan::new(WHAT, records, width, sensitivity, privacy)?;
-        Ok(Self { columns, concentration, statistics, reading: NoiseTreatment::NoiseAware })
+        Ok(Self { columns, concentration, statistics, noise_treatment: NoiseTreatment::NoiseAware })
     }
 
-    /// Whether every field is in its range, and agrees with the others.
+    /// Checks that every field is in range and consistent with the others.
     ///
     /// # Errors
     /// [`FieldError`].
@@ -74,10 +75,10 @@ impl CategoricalPlan {
         self.statistics.validate(WHAT, width, sensitivity)
     }
 
-    /// Runs it; without privacy if none is asked for. Records begin with the columns; what comes after them is not looked at.
+    /// Runs the plan; without privacy if there is no budget. Records begin with the columns; later values are ignored.
     ///
     /// # Errors
-    /// What the wall refuses.
+    /// Those of the wall.
     pub fn fit(
         &self,
         records: Records,
@@ -91,13 +92,13 @@ impl CategoricalPlan {
         Ok((posterior, wall.finish(0)?))
     }
 
-    /// The posterior from what a wall of these statistics releases.
+    /// The posterior from the releases of a wall of this plan.
     ///
     /// # Errors
     /// [`WallError`].
     pub fn fit_through(&self, wall: &mut Wall) -> Result<Vec<Shares>, WallError> {
-        let (released, law) = self.statistics.release(&self.query(), wall)?;
-        Ok(self.posterior(&released.values, law))
+        let (released, noise) = self.statistics.release(&self.query(), wall)?;
+        Ok(self.posterior(&released.values, noise))
     }
 
     pub(crate) fn query(&self) -> impl Query {
@@ -117,7 +118,7 @@ impl CategoricalPlan {
 
     /// The posterior of each column from noisy counts.
     #[must_use]
-    pub fn posterior(&self, noisy: &[f64], law: NoiseDistribution) -> Vec<Shares> {
+    pub fn posterior(&self, noisy: &[f64], noise: NoiseDistribution) -> Vec<Shares> {
         let mut columns = Vec::new();
         let mut rest = noisy;
         for &inputs in &self.columns {
@@ -125,38 +126,38 @@ impl CategoricalPlan {
             columns.push(counts);
             rest = after;
         }
-        let known = self.statistics.adjacency == Adjacency::ReplaceOne || law == NoiseDistribution::None;
+        let known = self.statistics.adjacency == Adjacency::ReplaceOne || noise == NoiseDistribution::None;
         let total = |d: usize| match known {
-            true if law == NoiseDistribution::None => Total::Unknown,
+            true if noise == NoiseDistribution::None => Total::Unknown,
             true => Total::Known(self.statistics.records as f64),
-            false => told(&columns, d, law),
+            false => total_from_others(&columns, d, noise),
         };
         let concentration = |counts: &[f64]| vec![self.concentration; counts.len()];
         let shares = |(d, &noisy): (usize, &&[f64])| {
-            let counts = NoisyCounts { noisy, law, concentration: &concentration(noisy), total: total(d) };
-            Shares::new(&counts, self.reading, d as u64).with_sign(self.columns[d] == 1)
+            let counts = NoisyCounts { noisy, noise, concentration: &concentration(noisy), total: total(d) };
+            Shares::new(&counts, self.noise_treatment, d as u64).with_sign(self.columns[d] == 1)
         };
         threads::install(|| columns.par_iter().enumerate().map(shares).collect())
     }
 }
 
-/// What the other columns say about the number of records, if there are any.
-fn told(columns: &[&[f64]], own: usize, law: NoiseDistribution) -> Total {
+/// Information of the other columns about the number of records, if there are any.
+fn total_from_others(columns: &[&[f64]], own: usize, noise: NoiseDistribution) -> Total {
     let others = columns.iter().enumerate().filter(|(d, _)| *d != own);
     let (mut precision, mut sum) = (0.0, 0.0);
     for (_, counts) in others {
-        let weight = 1.0 / (counts.len() as f64 * law.sd().powi(2));
+        let weight = 1.0 / (counts.len() as f64 * noise.sd().powi(2));
         precision += weight;
         sum += weight * counts.iter().sum::<f64>();
     }
     if precision == 0.0 {
         Total::Unknown
     } else {
-        Total::Told { mean: sum / precision, sd: precision.sqrt().recip() }
+        Total::Observed { mean: sum / precision, sd: precision.sqrt().recip() }
     }
 }
 
-/// Levels of a column of so many inputs.
+/// Number of levels of a column of this many inputs.
 pub(super) fn levels(inputs: usize) -> usize {
     inputs.max(2)
 }

@@ -2,24 +2,25 @@
 
 use crate::engine::conjugate::{NoiseTreatment, NoisyCounts, dirichlet};
 use crate::math::normal::quantile;
-use crate::model::dirichlet::plan::{BEFORE, DRAWS};
+use crate::model::dirichlet::plan::{BURN_IN, DRAWS};
 use crate::model::{ModelError, Point, Posterior, Predicted, Saved};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-/// The probabilities that quantiles are kept at. Between them shares are taken to be normal.
+/// Probabilities of the stored quantiles. Between them a normal distribution is interpolated.
 const KNOTS: [f64; 11] = [0.005, 0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975, 0.995];
 
-/// The posterior of the shares of a column's levels. Its size does not depend on the number of draws behind it.
+/// The posterior of the category probabilities of a column. Its size does not depend on the number of draws behind
+/// it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Stored")]
 pub struct Shares {
-    /// The mean of each share.
+    /// Posterior mean of each probability.
     pub mean: Vec<f64>,
-    /// The variance that the records leave, were the counts known.
+    /// Posterior variance if the counts were known.
     pub records_variance: Vec<f64>,
-    /// The variance, with what the privacy noise adds.
+    /// Posterior variance, including the privacy noise.
     pub variance: Vec<f64>,
     /// Whether the two levels are the sign of one input.
     sign: bool,
@@ -27,7 +28,7 @@ pub struct Shares {
     quantiles: Vec<f64>,
 }
 
-/// As it may be in a file: the first ones had all draws, in order of size for each level, instead of quantiles.
+/// Forms of the file: early ones had all draws, sorted for each level, instead of quantiles.
 #[derive(Deserialize)]
 struct Stored {
     mean: Vec<f64>,
@@ -50,7 +51,7 @@ impl From<Stored> for Shares {
     }
 }
 
-/// The value that is not exceeded with this probability, among draws in order of size.
+/// The empirical quantile of sorted draws.
 fn empirical(draws: &[f64], probability: f64) -> f64 {
     let at = (probability * draws.len() as f64 - 0.5).max(0.0);
     let low = (at as usize).min(draws.len().saturating_sub(1));
@@ -62,9 +63,9 @@ fn empirical(draws: &[f64], probability: f64) -> f64 {
 }
 
 impl Shares {
-    /// From noisy counts. The draws are made with a public seed: they are free.
+    /// From noisy counts. The draws use a public seed: they are post-processing.
     #[must_use]
-    pub fn new(counts: &NoisyCounts<'_>, reading: NoiseTreatment, seed: u64) -> Self {
+    pub fn new(counts: &NoisyCounts<'_>, noise_treatment: NoiseTreatment, seed: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let levels = counts.noisy.len();
         let mut moments = vec![[0.0; 3]; levels];
@@ -81,8 +82,8 @@ impl Shares {
             drawn.chunks_exact_mut(DRAWS).zip(shares).for_each(|(drawn, share)| drawn[column] = share);
             column += 1;
         };
-        match reading {
-            NoiseTreatment::NoiseAware => counts.each_sample(BEFORE, DRAWS, &mut rng, each),
+        match noise_treatment {
+            NoiseTreatment::NoiseAware => counts.each_sample(BURN_IN, DRAWS, &mut rng, each),
             NoiseTreatment::Naive => {
                 let nearest = counts.nearest(false);
                 let mut each = each;
@@ -102,15 +103,15 @@ impl Shares {
         }
     }
 
-    /// The same, as the levels of one input's sign or not.
+    /// Sets whether the two levels are the sign of one input.
     #[must_use]
     pub(super) fn with_sign(self, sign: bool) -> Self {
         Self { sign, ..self }
     }
 
-    /// Whether its parts fit together, as they may not in a file that somebody changed.
+    /// Whether its parts are consistent, since a file may have been edited.
     #[must_use]
-    pub fn is_whole(&self) -> bool {
+    pub fn is_consistent(&self) -> bool {
         let levels = self.mean.len();
         let lengths = [self.records_variance.len(), self.variance.len()];
         lengths.iter().all(|&length| length == levels)
@@ -125,8 +126,8 @@ impl Shares {
         if self.sign { 1 } else { self.mean.len() }
     }
 
-    /// The share of a level that is not exceeded with this probability, as far as the draws show: exact for them at a few usual
-    /// probabilities, and as of a normal share between these and beyond.
+    /// The quantile of the probability of a level: exact for the draws at a few probabilities, and interpolated by a
+    /// normal distribution between and beyond them.
     #[must_use]
     pub fn quantile(&self, level: usize, probability: f64) -> f64 {
         if !(probability > 0.0 && probability < 1.0) {

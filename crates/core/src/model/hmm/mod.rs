@@ -154,10 +154,10 @@ impl Model for HiddenMarkov {
     }
     fn new_plan(
         &self,
-        facts: &TableShape,
+        shape: &TableShape,
         privacy: Option<&Privacy>,
     ) -> Result<Box<dyn Planned>, ModelError> {
-        let settings = Settings::new(self, facts)?;
+        let settings = Settings::new(self, shape)?;
         let states = settings.integer("states");
         let region = settings.integer("region");
         let time = settings.integer("time");
@@ -165,9 +165,9 @@ impl Model for HiddenMarkov {
         let iterations = settings.integer("iterations");
         let posterior = settings.choice("posterior");
         let place = |column: usize, name| match column - 1 {
-            place if place < facts.columns.len() => Ok(place),
+            place if place < shape.columns.len() => Ok(place),
             _ => {
-                let range = SettingKind::Integer { min: 1, max: facts.columns.len() as u64 };
+                let range = SettingKind::Integer { min: 1, max: shape.columns.len() as u64 };
                 let about = "the number of a feature of the schema, counted from 1";
                 Err(ModelError::Setting { model: self.name(), name, range, about })
             }
@@ -182,11 +182,11 @@ impl Model for HiddenMarkov {
             };
             Coded { inputs, levels }
         };
-        let columns = facts.columns.iter().enumerate().map(coded).collect();
+        let columns = shape.columns.iter().enumerate().map(coded).collect();
         let coding = Coding { columns, region, time };
         // Without privacy there is no noise, so any budget will do.
         let none = Privacy::new(1.0, 0.0, Adjacency::AddRemove).map_err(WallError::from)?;
-        let mut plan = HmmPlan::new(coding, states, facts.records, privacy.unwrap_or(&none))?;
+        let mut plan = HmmPlan::new(coding, states, shape.records, privacy.unwrap_or(&none))?;
         plan.sampling.iterations = iterations;
         plan.sampling.burn_in = plan.sampling.iterations / 2;
         plan.posterior = noise_treatment(posterior);

@@ -39,7 +39,7 @@ pub struct HmmPlan {
     pub records: usize,
     /// What may be spent.
     pub delta: f64,
-    /// Which data sets are neighbours.
+    /// The neighbour relation of data sets.
     pub adjacency: Adjacency,
     /// The noise.
     pub mechanism: Mechanism,
@@ -51,7 +51,7 @@ pub struct HmmPlan {
     pub posterior: NoiseTreatment,
     /// How long to sample.
     pub sampling: Sampling,
-    /// Why it is this plan.
+    /// The reasons for these choices.
     pub why: Vec<String>,
 }
 
@@ -129,7 +129,7 @@ impl HmmPlan {
         Ok(self)
     }
 
-    /// What is released.
+    /// Description of the released quantity.
     ///
     /// # Privacy
     /// Each field of an event adds 1 to one count, so the radius is that of all events and nothing is clipped.
@@ -220,7 +220,7 @@ impl HmmPlan {
 }
 
 impl HmmPlan {
-    /// Whether every field is in its range, and agrees with the others.
+    /// Checks that every field is in range and consistent with the others.
     ///
     /// # Errors
     /// [`FieldError`].
@@ -269,9 +269,9 @@ impl Planned for HmmPlan {
         self.why.clone()
     }
 
-    fn validate(&self, facts: &TableShape) -> Result<(), ModelError> {
+    fn validate(&self, shape: &TableShape) -> Result<(), ModelError> {
         let inputs: Vec<usize> = self.coding.columns.iter().map(|column| column.inputs).collect();
-        same_columns("hmm", (&inputs, self.records), facts)?;
+        same_columns("hmm", (&inputs, self.records), shape)?;
         HmmPlan::validate(self).map_err(out_of_range("hmm"))
     }
 

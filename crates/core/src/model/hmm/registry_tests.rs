@@ -23,12 +23,12 @@ fn rows() -> Vec<f64> {
 #[test]
 fn events_are_fitted_saved_and_predicted() {
     let hmm = model("hmm").unwrap();
-    let mut facts = TableShape::new(vec![2, 4, 3, 1], Target::Nothing, 8000);
-    facts.settings.insert("states".into(), 2u64.into());
+    let mut shape = TableShape::new(vec![2, 4, 3, 1], Target::Nothing, 8000);
+    shape.settings.insert("states".into(), 2u64.into());
     let privacy = Privacy::new(1.0, 1e-6, Adjacency::ReplaceOne).unwrap();
     for privacy in [Some(&privacy), None] {
-        let plan = hmm.plan(&facts, privacy).unwrap();
-        let plan = hmm.read_plan(&facts, &plan.to_json()).unwrap();
+        let plan = hmm.plan(&shape, privacy).unwrap();
+        let plan = hmm.read_plan(&shape, &plan.to_json()).unwrap();
         assert_eq!(plan.outline().unwrap().releases[0].width, 2 * 4 * 5);
         let records = Records::new(rows(), 10).unwrap();
         let source = NoiseSource::from_os().unwrap();
@@ -67,13 +67,13 @@ fn events_are_fitted_saved_and_predicted() {
 #[test]
 fn columns_are_named_by_their_place() {
     let hmm = model("hmm").unwrap();
-    let mut facts = TableShape::new(vec![3, 1, 5], Target::Nothing, 100);
-    facts.settings = [("region".into(), 3u64.into()), ("steps".into(), 36u64.into())].into();
-    let plan = hmm.plan(&facts, None).unwrap();
+    let mut shape = TableShape::new(vec![3, 1, 5], Target::Nothing, 100);
+    shape.settings = [("region".into(), 3u64.into()), ("steps".into(), 36u64.into())].into();
+    let plan = hmm.plan(&shape, None).unwrap();
     // Five regions, 36 steps, and one field of three categories.
     assert_eq!(plan.outline().unwrap().releases[0].width, 5 * 36 * 3);
-    facts.settings.insert("region".into(), 4u64.into());
-    let Err(error) = hmm.plan(&facts, None) else { panic!("there is no fourth column") };
+    shape.settings.insert("region".into(), 4u64.into());
+    let Err(error) = hmm.plan(&shape, None) else { panic!("there is no fourth column") };
     assert!(error.to_string().contains("region"), "{error}");
     let other = TableShape::new(vec![3, 2, 5], Target::Nothing, 100);
     assert!(hmm.read_plan(&other, &plan.to_json()).is_err());

@@ -5,7 +5,7 @@ use crate::engine::{SiteModel, UnbiasedClip};
 use crate::family::Moments;
 use crate::math::matrix;
 
-/// Records that are drawn from a model with known weights.
+/// Records drawn from a model with known weights.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Simulated {
     /// The weights and, last, the bias.
@@ -14,12 +14,12 @@ pub struct Simulated {
     pub records: Vec<f64>,
 }
 
-/// A clipping norm and what it does.
+/// A clipping norm and its effects.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ClippingNorm {
     /// The norm.
     pub norm: f64,
-    /// The share of simulated records that it shortens.
+    /// The share of simulated records that it clips.
     pub clipped: f64,
     /// The longest site of a simulated record.
     pub longest: f64,
@@ -27,11 +27,11 @@ pub struct ClippingNorm {
     pub expected_sd: f64,
 }
 
-/// Norms that are compared.
+/// Number of norms that are compared.
 const CANDIDATES: usize = 40;
 
-/// What the choice needs of a simulated record: the inputs with the 1 of the bias, the precision along them, and the norm of the
-/// longer of its two sites.
+/// Summary of a simulated record: the inputs with the constant 1 of the bias, the precision along them, and the
+/// larger norm of its two sites.
 struct Site {
     inputs: Vec<f64>,
     precision: f64,
@@ -39,15 +39,15 @@ struct Site {
 }
 
 impl ClippingNorm {
-    /// The norm that leaves the most information about the weights, on average over simulated sets of records.
+    /// The norm of maximum information about the weights, on average over simulated sets of records.
     ///
-    /// Sites are clipped [without bias](UnbiasedClip), so that a small norm $c$ costs information and a large one noise:
+    /// Sites are clipped [without bias](UnbiasedClip), so a small norm $c$ costs information and a large one noise:
     /// with $A_c = \sum\omega I$ and noise of the covariance $c^2s^2$ in the scores, the posterior precision is
-    /// $\Lambda_0 + A_c(A_c + c^2s^2)^{-1}A_c$, and its log determinant is maximised. As the budget grows, $s$ falls and the choice
-    /// tends to the longest site: nothing is clipped any more.
+    /// $\Lambda_0 + A_c(A_c + c^2s^2)^{-1}A_c$, and its log determinant is maximised. As the budget grows, $s$ falls
+    /// and the choice tends to the longest site, so that nothing is clipped.
     ///
-    /// `noise_sd` is $s$, the standard deviation of the noise in a natural parameter for each unit of the norm. None if a
-    /// simulated set has no records, or no finite site.
+    /// `noise_sd` is $s$, the standard deviation of the noise in a natural parameter per unit of the norm. `None` if
+    /// a simulated set has no records, or no finite site.
     #[must_use]
     pub fn choose(model: &Linear, simulated: &[Simulated], records: usize, noise_sd: f64) -> Option<Self> {
         let sets: Vec<Vec<Site>> =
@@ -74,7 +74,7 @@ impl ClippingNorm {
     }
 }
 
-/// Sites at the weights that records were drawn with, in a cavity as narrow as so many records make it.
+/// Sites at the weights that records were drawn with, in a cavity as narrow as this many records make it.
 fn sites(model: &Linear, set: &Simulated, records: usize) -> Option<Vec<Site>> {
     let d = model.family.dimension;
     let narrow = (0..d * d).map(|k| if k % (d + 1) == 0 { 1.0 / records as f64 } else { 0.0 });

@@ -1,28 +1,28 @@
-//! The logistic-normal integral $Z = \int \sigma(a)\,N(a; m, v)\,da$ and the moments of what it integrates.
+//! The logistic-normal integral $Z = \int \sigma(a)\,N(a; m, v)\,da$ and the moments of its integrand.
 //!
 //! The trapezoidal rule converges geometrically for integrands that are analytic about the real line. The logistic function has its
 //! poles at $\pm i\pi$, which cost $e^{-2\pi^2/h}$ at a step of $h$, and the Gaussian costs $e^{-2\pi^2 v/h^2}$: a step of
 //! $h = \min(0.5, 0.7\sqrt v)$ leaves less than $10^{-16}$. As the integrand is log-concave, and more so than the Gaussian
 //! alone, nine standard deviations of that to each side of its mode leave as little out.
 //!
-//! For $v > 25$ that would be many nodes. There, nodes $a = \pi\sinh t$ with even steps in $t$ are dense about 0, where the
-//! logistic function bends, and far apart where the Gaussian is all that matters. A Gaussian that is more than ten standard
-//! deviations away sees $\sigma = 1$ on one side and $\sigma = e^a$ on the other.
+//! For $v > 25$ that would be many nodes. There, nodes $a = \pi\sinh t$ with even steps in $t$ are dense about 0,
+//! where the logistic function bends, and sparse where it is constant. For a Gaussian that is more than ten standard
+//! deviations away, $\sigma = 1$ on one side and $\sigma = e^a$ on the other.
 
 use crate::math::vector::{log_sigmoid, sigmoid};
 use crate::model::tilt::Tilt;
 use std::f64::consts::{PI, TAU};
 
-/// Variances above this have nodes that grow apart.
+/// Variance above which the nodes are unevenly spaced.
 const WIDE: f64 = 25.0;
 
-/// What the class $\pm1$ says about $a \sim N(m, v)$.
+/// The tilted moments of $a \sim N(m, v)$ given the class $\pm1$.
 pub(super) fn tilt(m: f64, v: f64, class: f64) -> Tilt {
     let found = positive(class * m, v);
     Tilt { slope: class * found.slope, ..found }
 }
 
-/// The same for the class $+1$.
+/// The tilted moments for the class $+1$.
 fn positive(m: f64, v: f64) -> Tilt {
     let sd = v.sqrt();
     if !(sd > 1e-100 && m.is_finite()) {
@@ -48,15 +48,15 @@ fn positive(m: f64, v: f64) -> Tilt {
     } else {
         let step = (0.7 * sd).min(0.5);
         for k in 0..=(18.0 * sd / step).ceil() as u32 {
-            // Steps from the mode, which may be tiny beside it.
+            // Steps from the mode, which may be small compared with it.
             sums.add(f64::from(k) * step - 9.0 * sd, step);
         }
     }
     sums.tilt(m, v)
 }
 
-/// Where $\log\sigma(a) - (a - m)^2/2v$ is largest, roughly: the root of $a - m - v\sigma(-a)$, which rises. Newton's steps,
-/// kept in a bracket.
+/// The approximate maximum of $\log\sigma(a) - (a - m)^2/2v$: the root of the increasing function
+/// $a - m - v\sigma(-a)$, by Newton steps within a bracket.
 fn mode(m: f64, v: f64) -> f64 {
     let (mut low, mut high) = (m, m + v);
     let mut a = if high < 0.0 { high } else { low.max(0.0) };
@@ -81,16 +81,16 @@ fn mode(m: f64, v: f64) -> f64 {
 
 /// Weighted sums over nodes, about the mode, and relative to the density there.
 struct Sums {
-    /// The mode less $m$.
+    /// The mode minus $m$.
     shift: f64,
     by_variance: f64,
     mode: f64,
     log_top: f64,
     mass: f64,
-    /// Of $a$ less the mode, and its square.
+    /// Sums of $a$ minus the mode, and of its square.
     first: f64,
     second: f64,
-    /// Of $s = \sigma(-a)$, and its square.
+    /// Sums of $s = \sigma(-a)$, and of its square.
     slope: f64,
     square: f64,
 }
@@ -113,10 +113,10 @@ impl Sums {
         }
     }
 
-    /// A node this far from the mode.
+    /// Adds a node this far from the mode.
     fn add(&mut self, gap: f64, step: f64) {
         let a = self.mode + gap;
-        // One exponential serves both the logistic function and its logarithm.
+        // One exponential gives both the logistic function and its logarithm.
         let e = (-a.abs()).exp();
         let (log, s) = if a < 0.0 { (a - e.ln_1p(), 1.0 / (1.0 + e)) } else { (-e.ln_1p(), e / (1.0 + e)) };
         let weight = step * (log - 0.5 * (self.shift + gap).powi(2) * self.by_variance - self.log_top).exp();
@@ -127,8 +127,8 @@ impl Sums {
         self.square += weight * s * s;
     }
 
-    /// With $E$ over the tilted density, $g = E[s]$ and $k = g(1 - g) - 2\operatorname{Var}(s)$, by parts. For large $v$ that
-    /// cancels and $u = \operatorname{Var}(a)/v$ does not.
+    /// With $E$ over the tilted density, $g = E[s]$ and $k = g(1 - g) - 2\operatorname{Var}(s)$, by parts. For large
+    /// $v$ this suffers from cancellation and $u = \operatorname{Var}(a)/v$ does not.
     fn tilt(&self, m: f64, v: f64) -> Tilt {
         let log_evidence = self.log_top + self.mass.ln() - 0.5 * (TAU * v).ln();
         let by = 1.0 / self.mass;
@@ -168,7 +168,8 @@ mod tests {
         (top + mass.ln() - 0.5 * (TAU * v).ln(), centre + mean, second / mass - mean * mean)
     }
 
-    /// Errors below $10^{-10}$ in $\log Z$, in the tilted mean over the standard deviation, and in the share of the variance left.
+    /// Errors below $10^{-10}$ in $\log Z$, in the tilted mean over the standard deviation, and in the remaining
+    /// share of the variance.
     #[test]
     fn moments_are_those_of_brute_force() {
         for v in [1e-4, 0.01, 0.5, 0.99, 1.01, 4.0, 24.9, 25.1, 100.0, 2500.0] {
@@ -187,7 +188,7 @@ mod tests {
         }
     }
 
-    /// Derivatives of the evidence, by differences of themselves; and $\sigma(m)$ where there is no variance.
+    /// Derivatives of the evidence, by finite differences; and $\sigma(m)$ for a variance of 0.
     #[test]
     fn slope_and_curvature_are_derivatives() {
         for (m, v) in [(0.3, 1e-8), (-40.0, 1e-3), (2.0, 0.7), (-3.0, 5.0), (-20.0, 90.0), (15.0, 400.0)] {

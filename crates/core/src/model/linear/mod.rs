@@ -12,7 +12,7 @@
 //! The approximation is Gaussian, with any covariance or with independent weights, and a gamma for an unknown $\gamma$. As all
 //! responses are log-concave, sites never have a negative precision. Natural parameters are those of
 //! [`Gaussian`], and $(a - 1, -b)$ for the noise if it is unknown. Records are rows of inputs and the target, already scaled:
-//! by public bounds if the result is to be private.
+//! by public bounds if the fit is to be private.
 //!
 //! ```
 //! use reticent_core::engine::{Fit, Noise, SiteModel, ep};
@@ -23,13 +23,13 @@
 //! let records: Vec<f64> = (0..100).map(|n| n as f64 / 50.0 - 1.0).flat_map(|x| [x, (x - 0.2).signum()]).collect();
 //! let natural = ep(&model, &records, 2, 5, 1.0);
 //! let fit = Fit { natural, noise: Noise::none(model.blocks()), projections: 0 };
-//! let posterior = LinearPosterior::new(&model, &fit).expect("a density");
+//! let posterior = LinearPosterior::new(&model, &fit).expect("proper");
 //! assert!(posterior.positive(&[0.8]) > 0.95 && posterior.positive(&[-0.5]) < 0.05);
 //! # Ok::<(), reticent_core::model::DefinitionError>(())
 //! ```
 //!
-//! Not for: more than two classes; any covariance with many inputs, as the covariance of the privacy noise then has about
-//! $d^4/4$ elements (independent weights have $4d^2$).
+//! Not for: more than two classes; a full covariance with many inputs, since the covariance of the privacy noise then
+//! has about $d^4/4$ elements (independent weights have $4d^2$).
 //!
 //! # Citation
 //! Minka, "Expectation propagation for approximate Bayesian inference", UAI 2001; Hernandez-Lobato, Adams, "Probabilistic
@@ -54,13 +54,13 @@ use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
-/// How a target depends on $a = w \cdot x$.
+/// The conditional distribution of a target given $a = w \cdot x$.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Response {
     /// $N(a, s^2)$ with this $s^2$.
     Known(f64),
-    /// The same with a prior of $1/s^2$, of a shape above 1.
+    /// Normal, with a gamma prior of $1/s^2$ of a shape above 1.
     Unknown(Gamma),
     /// The class $+1$ (any positive target) or $-1$, by the normal distribution function.
     Probit,
@@ -68,7 +68,7 @@ pub enum Response {
     Logistic,
 }
 
-/// A regression, with its prior and its approximating family.
+/// A regression model, with its prior and its approximating family.
 #[derive(Debug, Clone)]
 pub struct Linear {
     family: Gaussian,
@@ -80,10 +80,10 @@ pub struct Linear {
 }
 
 impl Linear {
-    /// With this many inputs, and the same prior variance for all weights and the bias.
+    /// A model with this many inputs, and the same prior variance for all weights and the bias.
     ///
     /// # Errors
-    /// [`DefinitionError`] if there is no such model.
+    /// [`DefinitionError`] if the arguments are invalid.
     pub fn new(
         inputs: usize,
         prior_variance: f64,
@@ -106,10 +106,10 @@ impl Linear {
         model.with_prior_precisions(&vec![1.0 / prior_variance; inputs + 1])
     }
 
-    /// With a prior precision for each weight, that of the bias last. They must be public.
+    /// Sets a prior precision for each weight, that of the bias last. They must be public.
     ///
     /// # Errors
-    /// [`DefinitionError`] if there are not as many, or one is not positive.
+    /// [`DefinitionError`] if their number is wrong, or one is not positive.
     pub fn with_prior_precisions(mut self, precisions: &[f64]) -> Result<Self, DefinitionError> {
         let d = self.family.dimension;
         if precisions.len() != d {
@@ -129,8 +129,9 @@ impl Linear {
         Ok(self)
     }
 
-    /// With another least precision of the weights, as a share of the prior's: 0.9 if not set. Records are never worth less
-    /// than nothing in these models, so only noise takes a precision below the prior's; a little is left for rounding.
+    /// Sets the minimum precision of the weights, as a share of the prior's: 0.9 by default. The information of a
+    /// record is never negative in these models, so only noise moves a precision below the prior's; the difference to
+    /// 1 allows for rounding.
     ///
     /// # Errors
     /// [`DefinitionError::NotPositive`] if it is not between 0 and 1.
@@ -142,13 +143,13 @@ impl Linear {
         Ok(self)
     }
 
-    /// The number of inputs, without the bias: a record has one value more.
+    /// Number of inputs, without the bias: a record has one value more.
     #[must_use]
     pub fn inputs(&self) -> usize {
         self.family.dimension - 1
     }
 
-    /// How targets depend on inputs.
+    /// The conditional distribution of the target.
     #[must_use]
     pub fn response(&self) -> Response {
         self.response
@@ -161,7 +162,8 @@ impl Linear {
     }
 
     /// Multiplies $\lambda$ by $\Lambda_0^{p}$ and the coordinates of $P$ by $(\Lambda_{0,ii}\Lambda_{0,jj})^p$: for $p =
-    /// -\frac12$ they are those of weights in units of their prior standard deviations, and $p = \frac12$ goes back.
+    /// -\frac12$ they are those of weights in units of their prior standard deviations, and $p = \frac12$ is the
+    /// inverse.
     fn rescale(&self, natural: &mut [f64], power: f64) {
         let d = self.family.dimension;
         let (lambda, precision) = natural.split_at_mut(d);
@@ -177,9 +179,9 @@ impl Linear {
         }
     }
 
-    /// Raises the eigenvalues of the precision to the floor, for weights in units of the prior's. A direction that had to be
-    /// raised is one that nothing is known about, so the mean in it is at most one standard deviation of the prior from 0.
-    /// Whether there was one.
+    /// Raises the eigenvalues of the precision to the floor, for weights in units of the prior's. A raised direction
+    /// has no information, so the mean in it is limited to one standard deviation of the prior from 0. Returns
+    /// whether there was one.
     fn raise(&self, weights: &mut [f64]) -> bool {
         let (d, floor) = (self.family.dimension, self.floor);
         let (lambda, precision) = weights.split_at_mut(d);
@@ -253,8 +255,8 @@ impl SiteModel for Linear {
         moved
     }
 
-    /// The [noise-aware](LinearPosterior::new) posterior of the releases so far. Directions of which they tell nothing keep the
-    /// prior: without that, noise in a precision that is nearly 0 would take the mean anywhere.
+    /// The [noise-aware](LinearPosterior::new) posterior of the releases so far. Directions without information keep
+    /// the prior: otherwise noise in a precision of nearly 0 could move the mean anywhere.
     fn leave_out_noisy(
         &self,
         likelihood: &[f64],
@@ -293,7 +295,7 @@ impl SiteModel for Linear {
     }
 }
 
-/// Records with inputs that are uniform between -1 and 1, as bounds would make them.
+/// Records with inputs uniform between -1 and 1, as scaled by bounds.
 impl Simulate for Linear {
     fn record_width(&self) -> usize {
         self.inputs() + 1

@@ -1,4 +1,4 @@
-//! What a fitted regression says: its weights, and new records.
+//! The posterior of a regression: its weights, and predictions.
 
 use crate::engine::{Fit, Noise};
 use crate::family::{Covariance, Gamma, Moments};
@@ -8,35 +8,34 @@ use crate::model::linear::{Linear, Prediction, Response, logistic};
 use crate::model::{Link, ModelError, Posterior, Predicted, Saved, Variances};
 use serde::{Deserialize, Serialize};
 
-/// Of the noise-aware mean.
+/// Iterations of the noise-aware mean.
 const ROUNDS: usize = 10;
 
 /// A fitted regression.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LinearPosterior {
-    /// The weights and, last, the bias, with the uncertainty from the privacy noise: what should be reported. Of many weights the covariance may
-    /// be the diagonal only.
+    /// Moments of the weights and, last, the bias, including the privacy noise: these should be reported. For many
+    /// weights the covariance may be only the diagonal.
     pub moments: Moments,
-    /// The same as if there had been no privacy noise: too sure of itself.
+    /// Moments that ignore the privacy noise: overconfident.
     pub naive: Moments,
     /// The expected variance of a target about $w \cdot x$; 1 for a probit, and 0 for a logistic response, which adds its own.
     pub noise_variance: f64,
-    /// What inputs are less by before they are weighted; nothing if there is none.
+    /// The centre subtracted from inputs; empty if there is none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub centre: Vec<f64>,
     response: Response,
 }
 
 impl LinearPosterior {
-    /// Reads a fit of this model; `None` if it is no density.
+    /// The posterior of a fit of this model; `None` if it is improper.
     ///
-    /// Of the likelihood part $(\lambda_L, P_L)$ of the fit, records leave $\lambda_L - P_L w$ the variance $P_L$, and the
-    /// privacy noise $e$ adds that of $e_\lambda - e_P w$, which is $\Sigma$ at the posterior mean. So
-    ///
+    /// Given the likelihood part $(\lambda_L, P_L)$ of the fit, $\lambda_L - P_L w$ has the variance $P_L$ from the
+    /// records, and the privacy noise $e$ adds that of $e_\lambda - e_P w$, which is $\Sigma$ at the posterior mean.
+    /// So
     /// $$\lambda_L - P_L w \sim N(0, P_L + \Sigma), \qquad V^{-1} = \Lambda_0 + P_L(P_L + \Sigma)^{-1}P_L.$$
     ///
-    /// To first order that adds $V\Sigma V$ to the covariance; and in directions in which noise is all there is, it leaves the
-    /// prior.
+    /// To first order that adds $V\Sigma V$ to the covariance; in directions without information it leaves the prior.
     #[must_use]
     pub fn new(model: &Linear, fit: &Fit) -> Option<Self> {
         let (weights, gamma) = fit.natural.split_at(model.family.width());
@@ -56,7 +55,7 @@ impl LinearPosterior {
         Some(Self { moments, naive, noise_variance, centre, response })
     }
 
-    /// What is known before anything is released: where a fit is no density, what is left is the prior.
+    /// The prior as a posterior, for an improper fit.
     #[must_use]
     pub fn of_prior(model: &Linear) -> Self {
         let covariance = model.precisions.iter().map(|precision| 1.0 / precision).collect();
@@ -71,40 +70,41 @@ impl LinearPosterior {
         Self { moments, naive, noise_variance, centre: Vec::new(), response }
     }
 
-    /// A logistic regression with these weights, whose second moments are those without privacy noise, of inputs less a centre.
+    /// A logistic regression with these weights, whose second moments are those without privacy noise, for centred
+    /// inputs.
     #[must_use]
     pub(crate) fn logistic(moments: Moments, naive: Moments, centre: Vec<f64>) -> Self {
         Self { moments, naive, noise_variance: 0.0, centre, response: Response::Logistic }
     }
 
-    /// Whether classes are by the logistic function, so that $w \cdot x$ is the logarithm of the odds.
+    /// Whether the link is logistic, so that $w \cdot x$ is the log odds.
     #[must_use]
     pub fn is_logistic(&self) -> bool {
         self.response == Response::Logistic
     }
 
-    /// What is known of $w \cdot x$, and of the target of a regression: with the uncertainty from the privacy noise.
+    /// The predictive distribution of $w \cdot x$, and of the target of a regression, including the privacy noise.
     ///
     /// # Panics
-    /// If there are not as many inputs as the model has.
+    /// If the number of inputs is not that of the model.
     #[must_use]
     pub fn predict(&self, inputs: &[f64]) -> Prediction {
         self.with(&self.moments, inputs)
     }
 
-    /// The same as if there had been no privacy noise: too sure of itself.
+    /// The prediction that ignores the privacy noise: overconfident.
     ///
     /// # Panics
-    /// If there are not as many inputs as the model has.
+    /// If the number of inputs is not that of the model.
     #[must_use]
     pub fn predict_naively(&self, inputs: &[f64]) -> Prediction {
         self.with(&self.naive, inputs)
     }
 
-    /// The probability that the target is positive: that of the class $+1$, with the uncertainty from the privacy noise.
+    /// The probability that the target is positive, the class $+1$, including the privacy noise.
     ///
     /// # Panics
-    /// If there are not as many inputs as the model has.
+    /// If the number of inputs is not that of the model.
     #[must_use]
     pub fn positive(&self, inputs: &[f64]) -> f64 {
         let prediction = self.predict(inputs);
@@ -118,7 +118,7 @@ impl LinearPosterior {
 
     fn with(&self, weights: &Moments, inputs: &[f64]) -> Prediction {
         let centred = self.centre.is_empty() || self.centre.len() == inputs.len();
-        assert!(centred && inputs.len() + 1 == weights.mean.len(), "as many inputs as the model has");
+        assert!(centred && inputs.len() + 1 == weights.mean.len(), "the number of inputs of the model");
         let full = weights.covariance.len() > weights.mean.len();
         let centred: Vec<f64> = inputs.iter().zip(&self.centre).map(|(x, centre)| x - centre).collect();
         let inputs = if self.centre.is_empty() { inputs } else { &centred };
@@ -127,7 +127,7 @@ impl LinearPosterior {
     }
 }
 
-/// The moments of the weights with the noise in the likelihood part taken into account; those without are the start.
+/// Noise-aware moments of the weights; those without noise are the start.
 pub(super) fn noise_aware(
     model: &Linear,
     likelihood: &[f64],
@@ -135,21 +135,21 @@ pub(super) fn noise_aware(
     naive: &Moments,
 ) -> Option<Moments> {
     let (family, d) = (model.family, model.family.dimension);
-    let (learnt, shift_of) = discounted(model, likelihood, noise);
-    // A variance is not negative, whatever rounding left.
-    let mut spread = learnt.clone();
-    matrix::raise_eigenvalues(&mut spread, d, 0.0);
+    let (information, shift_of) = discounted(model, likelihood, noise);
+    // A variance is clipped to 0 from below, whatever the rounding.
+    let mut residual_covariance = information.clone();
+    matrix::raise_eigenvalues(&mut residual_covariance, d, 0.0);
     let mut found = naive.clone();
     let mut centre = vec![0.0; d];
-    // The noise depends on the mean; a few rounds settle it, as more noise only pulls the mean to 0.
+    // The noise depends on the mean; a few iterations converge, as more noise only shrinks the mean.
     for _ in 0..ROUNDS {
         let gradient = noise.in_gradient(0, family, &centre);
         if gradient.iter().all(|x| *x == 0.0) {
             return Some(found);
         }
-        let total: Vec<f64> = spread.iter().zip(&gradient).map(|(a, b)| a + b).collect();
-        let gain = matrix::multiply(&learnt, &matrix::symmetric_inverse(&total, d)?, d);
-        let mut precision = matrix::multiply(&gain, &learnt, d);
+        let total: Vec<f64> = residual_covariance.iter().zip(&gradient).map(|(a, b)| a + b).collect();
+        let gain = matrix::multiply(&information, &matrix::symmetric_inverse(&total, d)?, d);
+        let mut precision = matrix::multiply(&gain, &information, d);
         precision = (0..d * d).map(|k| 0.5 * (precision[k] + precision[k % d * d + k / d])).collect();
         (0..d).for_each(|i| precision[i * (d + 1)] += model.precisions[i]);
         found.covariance = matrix::symmetric_inverse(&precision, d)?;
@@ -161,23 +161,24 @@ pub(super) fn noise_aware(
     Some(found)
 }
 
-/// The precision $P_L$ that records gave, less what of it may be noise, and $\lambda_L$ for the same mean.
+/// The precision $P_L$ of the records, discounted by what may be noise, and $\lambda_L$ for the same mean.
 ///
-/// The variance of weights in a direction goes with $P^{-2}$. If $p$ is an eigenvalue of the noisy precision and $\sigma$ the deviation of the
-/// noise in it, then to second order $E[P^{-2}] = p^{-2}(1 + 3\sigma^2/p^2)$, so that $p(1 + 3\sigma^2/p^2)^{-1/2}$ takes the place of
-/// $p$. Eigenvectors follow the noise, too: eigenvalues of a symmetric matrix of noise of deviation $s$ have the mean square
-/// $s^2(d + 1)/2$, which is $\sigma^2$. Directions in which all precision may be noise keep the prior.
+/// The variance of weights in a direction is proportional to $P^{-2}$. If $p$ is an eigenvalue of the noisy precision
+/// and $\sigma$ the standard deviation of its noise, then to second order $E[P^{-2}] = p^{-2}(1 + 3\sigma^2/p^2)$, so
+/// $p(1 + 3\sigma^2/p^2)^{-1/2}$ replaces $p$. Eigenvectors depend on the noise too: eigenvalues of a symmetric
+/// matrix of noise of standard deviation $s$ have the mean square $s^2(d + 1)/2$, which is $\sigma^2$. Directions in
+/// which all precision may be noise keep the prior.
 fn discounted(model: &Linear, likelihood: &[f64], noise: &Noise) -> (Vec<f64>, Vec<f64>) {
     let (family, d) = (model.family, model.family.dimension);
-    let mut learnt = vec![0.0; d * d];
-    family.precision(likelihood, &mut learnt);
+    let mut information = vec![0.0; d * d];
+    family.precision(likelihood, &mut information);
     let precisions = d..family.width();
     let mean = noise.variances()[precisions.clone()].iter().sum::<f64>() / precisions.len() as f64;
     if mean == 0.0 {
-        return (learnt, likelihood[..d].to_vec());
+        return (information, likelihood[..d].to_vec());
     }
     let directions = if family.covariance == Covariance::Full { (d + 1) as f64 / 2.0 } else { 1.0 };
-    let (values, vectors) = matrix::eigen(&learnt, d);
+    let (values, vectors) = matrix::eigen(&information, d);
     let (mut left, mut shift) = (vec![0.0; d * d], vec![0.0; d]);
     for (value, vector) in values.into_iter().zip(vectors.chunks_exact(d)).filter(|(value, _)| *value > 0.0) {
         let share = 1.0 / (1.0 + 3.0 * directions * mean / (value * value)).sqrt();

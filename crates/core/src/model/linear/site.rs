@@ -1,4 +1,4 @@
-//! What a record says about the weights: one-dimensional moment matching along $x$.
+//! The site of a record: one-dimensional moment matching along $x$.
 //!
 //! In a cavity $N(m, V)$, $a = w \cdot x$ is $N(m \cdot x, x^T V x)$, and the tilted moments of $a$ give $g$, $k$ and $u$ as in
 //! `tilt.rs`. For any covariance the tilted moments of $w$ are $m + gVx$ and $V - kVxx^TV$, so the site is
@@ -14,21 +14,21 @@ use crate::model::network::tilted_gamma;
 use crate::model::tilt::{Tilt, class};
 use std::f64::consts::SQRT_2;
 
-/// What sites need to know of a cavity.
+/// Moments of a cavity.
 #[derive(Debug, Default)]
 pub struct LinearCavity {
-    /// $m$.
+    /// Mean $m$.
     mean: Vec<f64>,
-    /// $V$ row by row, or its diagonal.
+    /// Covariance $V$ in row-major order, or its diagonal.
     covariance: Vec<f64>,
     noise: Option<Gamma>,
     noise_variance: f64,
 }
 
-/// A record with a larger number in it says nothing.
+/// A record with a larger absolute value contributes nothing.
 const LARGEST: f64 = 1e30;
 
-/// Less is left of a variance only by rounding errors.
+/// Smaller remaining shares of a variance are due to rounding.
 const MIN_LEFT: f64 = 1e-14;
 
 impl LinearCavity {
@@ -50,7 +50,7 @@ impl LinearCavity {
         let (weights, gamma) = natural.split_at(model.family.width());
         let d = model.family.dimension;
         if model.family.covariance == Covariance::Full {
-            // What is no density makes sites that are no numbers, and so nothing.
+            // An improper cavity makes sites NaN, which contribute nothing.
             let none = || Moments { mean: vec![f64::NAN; d], covariance: vec![f64::NAN; d * d] };
             let moments = model.family.moments(weights).unwrap_or_else(none);
             (self.mean, self.covariance) = (moments.mean, moments.covariance);
@@ -102,7 +102,7 @@ impl LinearCavity {
         let (lambda, precision) = out.split_at_mut(d);
         for i in 0..d {
             let x = input(inputs, i);
-            // u_i, in which what is left of the whole counts and nothing cancels.
+            // u_i from the remaining share of the total variance, without cancellation.
             let others = (v - self.covariance[i] * x * x).max(0.0);
             let left = (tilt.left + tilt.curvature * others).max(MIN_LEFT);
             precision[i] = x * x * tilt.curvature / left;
@@ -111,7 +111,7 @@ impl LinearCavity {
     }
 }
 
-/// The inputs, and then the bias.
+/// The inputs, followed by the constant 1 of the bias.
 fn input(inputs: &[f64], i: usize) -> f64 {
     inputs.get(i).copied().unwrap_or(1.0)
 }

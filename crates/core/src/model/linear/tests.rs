@@ -15,7 +15,7 @@ const RESPONSES: [Response; 4] = [
 fn likelihood(response: Response, a: f64, target: f64) -> f64 {
     match response {
         Response::Known(variance) => (-0.5 * (target - a).powi(2) / variance).exp(),
-        // The Gaussian that stands for the Student.
+        // The Gaussian approximation of the Student distribution.
         Response::Unknown(gamma) => (-0.5 * (target - a).powi(2) / (gamma.rate / (gamma.shape - 1.0))).exp(),
         Response::Probit => normal::cdf(target * a),
         Response::Logistic => 1.0 / (1.0 + (-target * a).exp()),
@@ -106,7 +106,8 @@ fn known_noise_gives_the_conjugate_posterior() {
             assert!((a - b).abs() < 1e-9 * b.abs().max(1.0), "{found:?}");
         }
     }
-    // Independent weights: the mean is exact at the fixed point, and variances are the reciprocals of the precisions' diagonal.
+    // Independent weights: the mean is exact at the fixed point, and variances are the reciprocals of the precisions'
+    // diagonal.
     let diagonal = Linear::new(2, 2.0, Covariance::Diagonal, Response::Known(0.3)).unwrap();
     let found = diagonal.family().moments(&ep(&diagonal, &records, 3, 200, 0.5)).unwrap();
     let exact = model.family().moments(&expected).unwrap();
@@ -158,8 +159,8 @@ fn unknown_noise_is_found() {
     }
 }
 
-/// The Euclidean norm of a site is that of $\lambda_n$ and the Frobenius norm of $P_n$ together, and what centring leaves of
-/// $\lambda_n$ has the direction of $x$.
+/// The Euclidean norm of a site is that of $\lambda_n$ and the Frobenius norm of $P_n$ together, and the centred
+/// $\lambda_n$ is parallel to $x$.
 #[test]
 fn coordinates_are_isometric_and_centred() {
     for response in [Response::Known(0.3), Response::Probit, Response::Logistic] {
@@ -190,7 +191,8 @@ fn coordinates_are_isometric_and_centred() {
     }
 }
 
-/// What noise made of a precision is raised to a share of the prior's, in the prior's units; what is a posterior stays.
+/// A precision that noise made too small is raised to a share of the prior's, in the prior's units; a proper
+/// posterior is unchanged.
 #[test]
 fn projection_respects_the_prior_of_each_weight() {
     for covariance in [Covariance::Full, Covariance::Diagonal] {
@@ -212,7 +214,7 @@ fn projection_respects_the_prior_of_each_weight() {
     }
 }
 
-/// Whatever the record, sites are numbers; ones too large for arithmetic say nothing.
+/// Sites are finite for any record; records too large for arithmetic contribute nothing.
 #[test]
 fn sites_are_numbers() {
     for response in RESPONSES {

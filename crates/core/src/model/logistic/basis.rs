@@ -1,21 +1,22 @@
-//! Columns that are independent of each other, in coordinates in which their covariance is a diagonal.
+//! Independent columns, in coordinates that diagonalise their covariance.
 //!
-//! The covariance of the levels of a column is $\mathrm{diag}(m) - mm^T$. Its eigenvectors are coordinates in which scores, weights and what they say
-//! about each other are numbers, so that the work grows as the number of weights does. One of its eigenvalues is 0: weights of levels are known up
-//! to a constant, which changes no score. A column of very many levels is a diagonal already, but for products of small means.
+//! The covariance of the levels of a column is $\mathrm{diag}(m) - mm^T$. In the coordinates of its eigenvectors
+//! scores, weights and their information are scalars, so the work grows linearly with the number of weights. One of
+//! its eigenvalues is 0: weights of levels are identified up to a constant, which changes no score. The covariance of
+//! a column of very many levels is nearly diagonal, since products of its small means are negligible.
 
 use super::columns::Independent;
 use crate::math::matrix;
 use crate::math::vector::dot;
 
-/// Columns with more levels than this are left as they are.
-const TURNED: usize = 100;
+/// Maximum number of levels of a column that is rotated.
+const MAX_ROTATED: usize = 100;
 /// Eigenvalues below this share of the largest of a column are 0.
-const NOTHING: f64 = 1e-9;
+const NEGLIGIBLE: f64 = 1e-9;
 
 /// The coordinates, column by column and, last, the bias.
 pub(super) struct Basis {
-    /// Levels of each column, and its eigenvectors as rows; none if it is left as it is.
+    /// Levels of each column, and its eigenvectors as rows; empty if it is not rotated.
     columns: Vec<(usize, Vec<f64>)>,
     /// $\lambda$: variances of the coordinates, 0 for the bias.
     pub(super) variance: Vec<f64>,
@@ -30,7 +31,7 @@ impl Basis {
             let (column, after) = std::mem::take(&mut rest).split_at_mut(levels);
             let (mean, later) = means.split_at(levels);
             (rest, means) = (after, later);
-            if levels == 1 || levels > TURNED {
+            if levels == 1 || levels > MAX_ROTATED {
                 return (levels, Vec::new());
             }
             let product = |k: usize| -mean[k / levels] * mean[k % levels];
@@ -38,7 +39,7 @@ impl Basis {
             (0..levels).for_each(|k| covariance[k * (levels + 1)] += mean[k]);
             let (values, vectors) = matrix::eigen(&covariance, levels);
             let most = values.iter().copied().fold(0.0, f64::max);
-            let value = |x: &f64| if *x > NOTHING * most { *x } else { 0.0 };
+            let value = |x: &f64| if *x > NEGLIGIBLE * most { *x } else { 0.0 };
             column.iter_mut().zip(&values).for_each(|(column, x)| *column = value(x));
             (levels, vectors)
         };
@@ -46,8 +47,8 @@ impl Basis {
         Self { columns, variance }
     }
 
-    /// Inputs, or what goes with them, in these coordinates.
-    pub(super) fn turned(&self, x: &[f64]) -> Vec<f64> {
+    /// Transforms inputs, or vectors dual to them, to these coordinates.
+    pub(super) fn rotated(&self, x: &[f64]) -> Vec<f64> {
         let mut out = x.to_vec();
         self.each(|column, vectors| {
             for (out, row) in out[column.clone()].iter_mut().zip(vectors.chunks_exact(column.len())) {
@@ -57,24 +58,25 @@ impl Basis {
         out
     }
 
-    /// The way back.
-    pub(super) fn back(&self, turned: &[f64]) -> Vec<f64> {
-        let mut out = turned.to_vec();
+    /// The inverse transformation.
+    pub(super) fn back(&self, rotated: &[f64]) -> Vec<f64> {
+        let mut out = rotated.to_vec();
         self.each(|column, vectors| {
             let out = &mut out[column.clone()];
             out.fill(0.0);
-            for (x, row) in turned[column].iter().zip(vectors.chunks_exact(out.len())) {
+            for (x, row) in rotated[column].iter().zip(vectors.chunks_exact(out.len())) {
                 out.iter_mut().zip(row).for_each(|(out, v)| *out += x * v);
             }
         });
         out
     }
 
-    /// Variances of weights as they are, from those of independent ones in these coordinates. What is not known about the constant of a column is left
-    /// out, and as levels of one column then depend on each other a little, so that variances of scores alone would be too small, they are
-    /// larger by $L/(L-1)$: right if levels are equally common.
-    pub(super) fn variances_back(&self, turned: &[f64]) -> Vec<f64> {
-        let mut out = turned.to_vec();
+    /// Variances of weights, from those of independent ones in these coordinates. The unidentified constant of a
+    /// column is left out. Levels of one column are then slightly correlated, so that variances of scores from the
+    /// diagonal alone would be too small; the variances are inflated by $L/(L-1)$, which is exact for equally
+    /// frequent levels.
+    pub(super) fn variances_back(&self, rotated: &[f64]) -> Vec<f64> {
+        let mut out = rotated.to_vec();
         self.each(|column, vectors| {
             let levels = column.len() as f64;
             let out = &mut out[column.clone()];
@@ -84,13 +86,13 @@ impl Basis {
             {
                 out.iter_mut()
                     .zip(row)
-                    .for_each(|(out, v)| *out += turned[k] * v * v * levels / (levels - 1.0));
+                    .for_each(|(out, v)| *out += rotated[k] * v * v * levels / (levels - 1.0));
             }
         });
         out
     }
 
-    /// Calls `work` with the place of each column that is turned, and its eigenvectors.
+    /// Calls `work` with the range of each rotated column, and its eigenvectors.
     fn each(&self, mut work: impl FnMut(std::ops::Range<usize>, &[f64])) {
         let mut first = 0;
         for (levels, vectors) in &self.columns {
@@ -107,7 +109,7 @@ mod tests {
     use super::super::columns::tests::independent;
     use super::*;
 
-    /// In the coordinates of the basis the covariance is a diagonal; and there is a way back.
+    /// In the coordinates of the basis the covariance is diagonal, and the transformation is invertible.
     #[test]
     fn covariances_are_diagonals() {
         let columns = [3, 1, 2];
@@ -118,21 +120,21 @@ mod tests {
             let mut unit = [0.0; 7];
             unit[i] = 1.0;
             let along = basis.back(&unit);
-            for (a, b) in basis.turned(&along).iter().zip(unit) {
+            for (a, b) in basis.rotated(&along).iter().zip(unit) {
                 assert!((a - b).abs() < 1e-14);
             }
             let mut times = vec![0.0; 7];
             matrix::times(&covariance, 7, &along, &mut times);
-            for (k, x) in basis.turned(&times).iter().enumerate() {
+            for (k, x) in basis.rotated(&times).iter().enumerate() {
                 let expected = if k == i { basis.variance[i] } else { 0.0 };
                 assert!((x - expected).abs() < 1e-9, "{i} {k}: {x} {expected}");
             }
         }
-        // The constant of each column of levels does not vary, nor does the bias.
+        // The constant of each column of levels does not vary, and neither does the bias.
         assert_eq!(basis.variance.iter().filter(|v| **v == 0.0).count(), 3);
     }
 
-    /// Of equally common levels with weights as uncertain as each other, the variance of a score is right.
+    /// For equally frequent levels with equal variances of weights, the variance of a score is exact.
     #[test]
     fn variances_of_scores_are_kept() {
         for levels in [2, 5, 40] {

@@ -1,28 +1,29 @@
-//! Columns that are taken to be independent of each other: what is known of a curvature that is too wide to be released.
+//! The curvature under the assumption of independent columns, for models too wide to release it.
 //!
-//! The curvature of scores at weights 0 is $A = \frac14\sum v\,xx^T$. Its elements are as many as the weights squared, and with them grows the noise
-//! of a release. The sums $\sum v\,x$ are as many as the weights, and they say what $A$ is if columns are independent:
+//! The curvature of scores at weights 0 is $A = \frac14\sum v\,xx^T$. The number of its elements grows with the
+//! square of the number of weights, and so does the noise of its release. The sums $\sum v\,x$ grow linearly, and
+//! determine $A$ if columns are independent:
 //!
 //! $$A = s(C + mm^T), \qquad s = \tfrac14\sum v,$$
 //!
 //! with the means $m$ of inputs, of which that of the bias is 1, and variances $C$ within columns: $\mathrm{diag}(m) - mm^T$ for levels.
 //!
-//! Sums are released by class. That costs nothing: half of their difference is the score at weights 0, with the noise that a release
-//! of that score alone would have.
+//! Sums are released by class, at no further cost: half of their difference is the score at weights 0, with the noise
+//! of a release of that score alone.
 
 use crate::wall::Released;
 
-/// Numbers vary by at least this share of what numbers between -1 and 1 with their mean can.
+/// Minimum variance of a numeric column, as a share of the largest variance possible with its mean.
 const MIN_SD: f64 = 0.05;
 
-/// What weights of records are on average, the means of numbers, and their mean sizes, before anything is known: means and variances.
-const USUAL_WEIGHT: (f64, f64) = (0.95, 0.01);
+/// Prior mean and variance of the average weight of records.
+const PRIOR_WEIGHT: (f64, f64) = (0.95, 0.01);
+/// Prior mean and variance of the mean of a numeric column.
+const PRIOR_MEAN: (f64, f64) = (0.0, 0.16);
+/// Prior mean and variance of the mean absolute value of a numeric column.
+const PRIOR_SIZE: (f64, f64) = (0.5, 0.04);
 
-const USUAL_MEAN: (f64, f64) = (0.0, 0.16);
-
-const USUAL_SIZE: (f64, f64) = (0.5, 0.04);
-
-/// The inputs that are numbers.
+/// Flags of the inputs that are numeric columns.
 pub(super) fn numbers(columns: &[usize]) -> impl Iterator<Item = usize> + '_ {
     let firsts = columns.iter().scan(0, |next, &levels| {
         *next += levels;
@@ -31,7 +32,7 @@ pub(super) fn numbers(columns: &[usize]) -> impl Iterator<Item = usize> + '_ {
     firsts.filter(|(_, levels)| *levels == 1).map(|(first, _)| first)
 }
 
-/// What was released about scores at some weights.
+/// A release of scores at some weights.
 pub(super) struct Observation {
     pub(super) weights: Vec<f64>,
     pub(super) score: Vec<f64>,
@@ -53,14 +54,15 @@ pub(super) struct Independent {
     pub(super) scale: f64,
     /// $m$.
     pub(super) mean: Vec<f64>,
-    /// Of numbers; 0 for others.
+    /// Variance of numeric columns; 0 for others.
     variance: Vec<f64>,
-    /// The variance of the noise in the mean of a level. That of a number has twice as much.
+    /// Variance of the noise in the mean of a level. That of a number has twice as much.
     pub(super) mean_noise: f64,
 }
 
 impl Independent {
-    /// From class sums of so many records, with the score at weights 0 that they say; and how many sums had to be moved into their domain.
+    /// From class sums of this many records, with the score at weights 0 that they imply; and the number of sums that
+    /// were projected into their domain.
     pub(super) fn read(released: &Released, columns: &[usize], n: f64) -> (Self, Observation, u64) {
         let (one, other) = released.values.split_at(released.values.len() / 2);
         let size = 1 + columns.iter().sum::<usize>();
@@ -73,18 +75,19 @@ impl Independent {
             moved += u64::from(!(least..=most).contains(&x));
             x.clamp(least, most)
         };
-        let total = n * within(supposed(sum[size - 1] / n, 2.0 * (sd / n).powi(2), USUAL_WEIGHT), 0.25, 1.0);
+        let total = n * within(posterior_mean(sum[size - 1] / n, 2.0 * (sd / n).powi(2), PRIOR_WEIGHT), 0.25, 1.0);
         let mean_noise = 2.0 * (sd / total).powi(2);
         for (low, k) in numbers(columns).enumerate() {
             let (below, gap) = (one[size + low] + other[size + low], one[size + low] - other[size + low]);
             score[k] -= 0.5 * gap;
             noise[k] *= 2.0;
-            let length = supposed((sum[k] + below) / total, 2.0 * mean_noise, USUAL_SIZE);
+            let length = posterior_mean((sum[k] + below) / total, 2.0 * mean_noise, PRIOR_SIZE);
             let length = within(length, 0.0, 1.0);
-            let mean = supposed((sum[k] - below) / total, 2.0 * mean_noise, USUAL_MEAN);
+            let mean = posterior_mean((sum[k] - below) / total, 2.0 * mean_noise, PRIOR_MEAN);
             let mean = within(mean, -length, length);
             sum[k] = mean * total;
-            // The mean square of numbers of mean size l is between l^2, if all have it, and l, if they are 0 and 1.
+            // The mean square of numbers of mean absolute value l is between l^2, if all are equal, and l, if they
+            // are 0 and 1.
             variance[k] = (length.powf(1.5) - mean * mean).max(MIN_SD * (1.0 - mean * mean));
         }
         sum[size - 1] = total;
@@ -104,7 +107,7 @@ impl Independent {
 
     /// The variance of the error of the mean of a number.
     pub(super) fn number_noise(&self) -> f64 {
-        let (noise, usual) = (2.0 * self.mean_noise, USUAL_MEAN.1);
+        let (noise, usual) = (2.0 * self.mean_noise, PRIOR_MEAN.1);
         noise * usual / (noise + usual)
     }
 
@@ -137,7 +140,7 @@ impl Independent {
         out
     }
 
-    /// Scores with the inputs less their means: $g - m g_{d+1}$, with that of the bias as it is.
+    /// Scores of centred inputs: $g - m g_{d+1}$, with that of the bias unchanged.
     pub(super) fn centred(&self, score: &[f64]) -> Vec<f64> {
         let bias = score[score.len() - 1];
         let mut out: Vec<f64> = score.iter().zip(&self.mean).map(|(g, m)| g - m * bias).collect();
@@ -146,10 +149,11 @@ impl Independent {
     }
 }
 
-/// The scores of the levels of a column sum to that of the bias, as one of them is 1. Moves noisy ones to the nearest that do.
+/// The scores of the levels of a column sum to that of the bias, since one of them is 1. Projects noisy scores to the
+/// nearest that satisfy this.
 pub(super) fn agree(score: &mut [f64], columns: &[usize]) {
     let Some((bias, inputs)) = score.split_last_mut() else { return };
-    // What each column says about the bias has the variance of as many scores as it has levels.
+    // The sum of each column estimates the score of the bias, with the variance of as many scores as it has levels.
     let (mut sum, mut known, mut rest) = (*bias, 1.0, &*inputs);
     for &levels in columns {
         let (column, after) = rest.split_at(levels);
@@ -171,12 +175,12 @@ pub(super) fn agree(score: &mut [f64], columns: &[usize]) {
     }
 }
 
-/// What a noisy number is, given what is usual: a mean and a variance.
-pub(super) fn supposed(found: f64, noise: f64, (usual, variance): (f64, f64)) -> f64 {
+/// The posterior mean of a noisy number, given a normal prior with this mean and variance.
+pub(super) fn posterior_mean(found: f64, noise: f64, (usual, variance): (f64, f64)) -> f64 {
     usual + (found - usual) * variance / (variance + noise)
 }
 
-/// Moves numbers to the nearest ones that are not negative and have this sum; how many of them became 0.
+/// Projects numbers to the nearest non-negative ones with this sum; returns how many of them became 0.
 fn onto_simplex(values: &mut [f64], total: f64) -> u64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(|a, b| b.total_cmp(a));
@@ -207,7 +211,7 @@ pub(super) mod tests {
         Independent { columns, scale: 7.0, mean, variance: all, mean_noise: 0.0 }
     }
 
-    /// Scores that agree stay; others are moved at a right angle to those that do.
+    /// Consistent scores are unchanged; others are projected orthogonally.
     #[test]
     fn levels_agree_with_the_bias() {
         let columns = [3, 1, 2];
@@ -224,7 +228,7 @@ pub(super) mod tests {
         assert!(dot(&step, &right).abs() < 1e-13 && dot(&step, &moved).abs() < 1e-13);
     }
 
-    /// By hand: (5, 3, -4) with sum 6 is 1 too high in each of the two that stay.
+    /// By hand: (5, 3, -4) with sum 6 is 1 too high in each of the two that remain.
     #[test]
     fn levels_are_moved_to_the_simplex() {
         let mut values = [5.0, 3.0, -4.0];
@@ -232,7 +236,8 @@ pub(super) mod tests {
         assert_eq!(values, [4.0, 2.0, 0.0]);
     }
 
-    /// Without noise, sums of records give back the score, and the curvature if columns are independent: here all pairs of a level and a number.
+    /// Without noise, sums of records give the score, and the curvature if columns are independent: here all pairs of
+    /// a level and a number.
     #[test]
     fn sums_by_class_say_score_and_curvature() {
         let columns = [2, 1];
@@ -258,7 +263,7 @@ pub(super) mod tests {
         };
         let (known, observation, moved) = Independent::read(&released, &columns, 4.0);
         assert!(observation.score.iter().zip(score).all(|(a, b)| (a - b).abs() < 1e-15) && moved == 0);
-        // Half of the records have each level; the number has a mean square of 1/16, read as (1/4)^1.5 = 1/8.
+        // Half of the records have each level; the number has a mean square of 1/16, estimated as (1/4)^1.5 = 1/8.
         assert_eq!(known.mean, [0.5, 0.5, 0.0, 1.0]);
         assert_eq!(known.variances(), [0.25, 0.25, 0.125, 0.0]);
         assert_eq!(known.covariance()[..4], [0.25, -0.25, 0.0, 0.0]);

@@ -1,4 +1,4 @@
-//! What is known of the curvature of the scores, from noisy sums.
+//! The curvature of the scores, from noisy sums.
 
 use super::query::Curvatures;
 use crate::math::matrix;
@@ -6,26 +6,27 @@ use crate::math::symmetric;
 use crate::math::vector::dot;
 use crate::wall::Released;
 
-/// What the curvature at the solution is to that at the start, before anything is known: mean and variance.
-const USUAL: (f64, f64) = (0.5, 0.04);
-/// What the variance of a weighted score is to its curvature, before anything is known. Weights are between 1/2 and 1, so it is as well.
-const USUAL_VARIANCE: f64 = 0.7;
-/// How much is known of that before: as much as a measurement of this relative variance.
-const DOUBT: f64 = 0.02;
+/// Prior mean and variance of the ratio of the curvature at the solution to that at the start.
+const PRIOR_CURVATURE_RATIO: (f64, f64) = (0.5, 0.04);
+/// Prior mean of the ratio of the variance of a weighted score to its curvature. Weights are between 1/2 and 1, and
+/// so is the ratio.
+const PRIOR_VARIANCE_RATIO: f64 = 0.7;
+/// Prior relative variance of that ratio.
+const PRIOR_RELATIVE_VARIANCE: f64 = 0.02;
 
 /// A symmetric matrix.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Curvature {
-    /// Its rows.
+    /// Number of rows.
     pub(super) size: usize,
-    /// Row by row.
+    /// Elements in row-major order.
     pub(super) elements: Vec<f64>,
     /// The standard deviation of the noise in a diagonal element; off-diagonals have half its variance.
     pub(super) noise: f64,
 }
 
 impl Curvature {
-    /// From released sums. Two levels of a column are never both 1, so what noise says about that is known to be wrong.
+    /// From released sums. Two levels of a column are never both 1, so their noisy products are set to 0.
     pub(super) fn read(released: &Released, columns: &[usize]) -> Self {
         let size = 1 + columns.iter().sum::<usize>();
         let values = &released.values[..Curvatures::width(size) - 1];
@@ -42,12 +43,12 @@ impl Curvature {
         Self { size, elements, noise }
     }
 
-    /// The spectral norm to expect of the noise, which is that of a random symmetric matrix.
+    /// The expected spectral norm of the noise, which is that of a random symmetric matrix.
     pub(super) fn spectral(&self) -> f64 {
         self.noise * (2.0 * self.size as f64).sqrt()
     }
 
-    /// The same with each eigenvalue replaced; and how many of them were not positive.
+    /// The matrix with each eigenvalue mapped; and how many of them were not positive.
     pub(super) fn mapped(&self, by: impl Fn(f64) -> f64) -> (Self, u64) {
         let n = self.size;
         let (values, vectors) = matrix::eigen(&self.elements, n);
@@ -62,22 +63,22 @@ impl Curvature {
         (Self { size: n, elements, noise: self.noise }, lost)
     }
 
-    /// What a second release at other weights says beside this one, which is positive: a multiple of this one, and what is left of the second as far
-    /// as it exceeds its noise.
+    /// Combines this positive matrix with a second release at other weights: a multiple of this one, and the
+    /// remainder of the second as far as it exceeds its noise.
     ///
     /// # Citation
     /// The positive part of James and Stein's estimator, "Estimation with quadratic loss", 1961.
     pub(super) fn updated(&self, second: &Self) -> Self {
         let square = dot(&self.elements, &self.elements);
-        let (known, unknown) = (square / second.noise.powi(2).max(1e-300), 1.0 / USUAL.1);
+        let (known, unknown) = (square / second.noise.powi(2).max(1e-300), 1.0 / PRIOR_CURVATURE_RATIO.1);
         let found = dot(&self.elements, &second.elements) / square.max(1e-300);
         let by =
-            if known.is_finite() { (USUAL.0 * unknown + found * known) / (known + unknown) } else { found };
+            if known.is_finite() { (PRIOR_CURVATURE_RATIO.0 * unknown + found * known) / (known + unknown) } else { found };
         let by = by.clamp(0.05, 1.0);
         let left = |a: f64, b: f64| b - by * a;
         let pairs = || self.elements.iter().zip(&second.elements);
         let found: f64 = pairs().map(|(&a, &b)| left(a, b).powi(2)).sum();
-        // Elements that are 0 by nature have no noise. An off-diagonal one counts twice with half the variance.
+        // Elements that are structurally 0 have no noise. An off-diagonal one counts twice with half the variance.
         let free = pairs().filter(|(_, b)| **b != 0.0).count() as f64;
         let diagonal = self.size as f64;
         let noise = (second.noise.powi(2) + (by * self.noise).powi(2)) * 0.5 * (free + diagonal);
@@ -88,18 +89,18 @@ impl Curvature {
     }
 }
 
-/// What the variance of weighted scores is to their curvature, from a release at the end.
+/// The ratio of the variance of weighted scores to their curvature, from a release at the end.
 pub(super) fn variance_ratio(released: &Released, radius: f64, size: usize) -> f64 {
     let by = Curvatures::last(radius);
     let last = released.values.len() - 1;
     // The curvature of the bias, whose input is 1: the last diagonal element.
     let bias = symmetric::width(size) - 1;
     let (curvature, variance) = (released.values[bias], released.values[last] / by);
-    let known = DOUBT * (curvature / (released.noise_sd[last] / by).max(1e-300)).powi(2);
+    let known = PRIOR_RELATIVE_VARIANCE * (curvature / (released.noise_sd[last] / by).max(1e-300)).powi(2);
     if curvature <= 0.0 {
-        return USUAL_VARIANCE;
+        return PRIOR_VARIANCE_RATIO;
     }
     let found = variance / curvature;
-    let ratio = if known.is_finite() { (USUAL_VARIANCE + known * found) / (1.0 + known) } else { found };
+    let ratio = if known.is_finite() { (PRIOR_VARIANCE_RATIO + known * found) / (1.0 + known) } else { found };
     ratio.clamp(0.5, 1.0)
 }

@@ -1,19 +1,20 @@
-//! Inputs less their means, as far as those are known.
+//! Centred inputs.
 //!
-//! Most of the length of a record's inputs is that of their mean, which says nothing about the record. So once sums of inputs are released, what
-//! follows is about $z$, the inputs less those means, and the 1 of the bias: their usual length $R$ is a fraction of the most that inputs can
-//! have, and with it the noise. Sums are released in units of $R$, so that the plan can say their sensitivity before any means are known.
+//! Most of the length of a record's inputs is that of their mean, which carries no information about the record. So
+//! once sums of inputs are released, later releases use $z$, the inputs minus the estimated means, and the constant 1
+//! of the bias: their typical length $R$ is a fraction of the maximum length of inputs, and so is the noise. Sums are
+//! released in units of $R$, so that the plan can state their sensitivity before the means are estimated.
 
 use super::columns::Independent;
 use super::write_features;
 use crate::family::Moments;
 use crate::math::matrix;
 
-/// Where inputs are centred, and how long they are then.
+/// The centre of inputs, and the typical length of centred inputs.
 pub(super) struct Frame {
     /// The mean of each input; 0 for the bias.
     pub(super) centre: Vec<f64>,
-    /// $R$: the root of the mean square of the length of $z$, the bias included.
+    /// $R$: the root mean square length of $z$, including the bias.
     pub(super) radius: f64,
 }
 
@@ -26,14 +27,15 @@ impl Frame {
         Self { centre, radius: (1.0 + spread).sqrt() }
     }
 
-    /// Writes $z$, which is as long as the record; and the class as -1 or 1.
+    /// Writes $z$, which is as long as the record, and returns the class as -1 or 1.
     pub(super) fn write_features(&self, record: &[f64], z: &mut [f64]) -> f64 {
         let target = write_features(record, z);
         z.iter_mut().zip(&self.centre).for_each(|(z, centre)| *z -= centre);
         target
     }
 
-    /// Weights of inputs as they are, from those of $z$: $w \cdot z = w \cdot x - w \cdot m$, so the bias is less by $w \cdot m$.
+    /// Weights of uncentred inputs, from those of $z$: $w \cdot z = w \cdot x - w \cdot m$, so the bias is reduced by
+    /// $w \cdot m$.
     pub(super) fn undo(&self, moments: &Moments) -> Moments {
         let n = self.centre.len();
         let mut turn = vec![0.0; n * n];
@@ -45,7 +47,8 @@ impl Frame {
     }
 }
 
-/// The nearest scores of $z$ that are possible: those of the levels of a column sum to 0, as the levels less their means do.
+/// Projects scores of $z$ to the nearest possible ones: those of the levels of a column sum to 0, as the centred
+/// levels do.
 pub(super) fn balance(score: &mut [f64], columns: &[usize]) {
     let mut rest = score;
     for &levels in columns {
@@ -68,7 +71,7 @@ pub(super) mod tests {
         Frame { centre: centre.to_vec(), radius }
     }
 
-    /// Scores of inputs and their variances are the same in both.
+    /// Scores of inputs and their variances are the same in both coordinates.
     #[test]
     fn weights_of_centred_inputs_are_undone() {
         let frame = frame(&[0.25, 0.5, -0.125, 0.0], 1.5);

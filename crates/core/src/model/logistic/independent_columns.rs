@@ -1,19 +1,20 @@
-//! A private fit that pools scores as [`pooled`](super::pooled) does, with columns that are taken to be independent of each other.
+//! A private fit that pools scores as [`pooled`](super::pooled) does, assuming independent columns.
 //!
-//! In the [coordinates](super::basis) of independent columns the covariance of inputs is a diagonal $\lambda$, and with it all that scores say about
-//! weights: nothing grows faster than their number. Products of inputs are not released. How far columns depend on each other shows in
-//! the scores: the one at $w_s$ is off from what weights $w$ say about it by
+//! In the [coordinates](super::basis) of independent columns the covariance of inputs is a diagonal $\lambda$, and so
+//! is the information of scores: nothing grows faster than the number of weights. Products of inputs are not
+//! released. The dependence between columns is estimated from the scores: the squared error of the score at $w_s$
+//! that weights $w$ predict is
 //!
 //! $$(s\,c_v)^2\kappa\,\lambda_k\sum_j\lambda_j(w_j - w_{sj})^2$$
 //!
-//! on average, squared, if the mean square of correlations is $\kappa$. That is found by least squares, counts as noise of the score, and is
-//! information that the weights lack.
+//! on average, if the mean square of correlations is $\kappa$. It is estimated by least squares, and its error counts
+//! as noise of the score and reduces the information about the weights.
 
 use super::LogisticPlan;
 use super::basis::Basis;
 use super::columns::{Independent, Observation};
 use super::frame::{Frame, balance};
-use super::pooled::{DOUBT, FARTHER, LAST_ROUNDS, LENGTH_DOUBT, MIN_NOISE, ROUNDS, Slopes};
+use super::pooled::{MODEL_ERROR, MAX_EXTRAPOLATION, LAST_ROUNDS, LENGTH_ERROR, MIN_NOISE, ROUNDS, Slopes};
 use super::precision::Precisions;
 use super::query::{CentredScores, ClassSums};
 use crate::family::Moments;
@@ -21,14 +22,15 @@ use crate::math::vector::dot;
 use crate::model::FitError;
 use crate::wall::{SumId, Wall};
 
-/// The mean square of correlations that is usual, and the most that is thought possible.
-const USUAL_CORRELATED: f64 = 0.01;
+/// Prior mean of the mean square of correlations.
+const PRIOR_CORRELATED: f64 = 0.01;
+/// Maximum of the mean square of correlations.
 const MAX_CORRELATED: f64 = 0.25;
-/// What records of centred inputs count, on average.
-const USUAL_WEIGHT: f64 = 0.93;
+/// Prior mean of the weight of a record with centred inputs.
+const PRIOR_WEIGHT: f64 = 0.93;
 
-/// The posterior of the weights of inputs less their means, first with and then without the privacy noise: covariances are diagonals. The means, and
-/// how many sums noise had pushed out of their domain.
+/// The posterior of the weights of centred inputs, first with and then without the privacy noise: covariances are
+/// diagonals. Also the centre, and how many sums were projected into their domain.
 pub(super) fn independent_columns(
     plan: &LogisticPlan,
     records: f64,
@@ -39,16 +41,16 @@ pub(super) fn independent_columns(
     let released = wall.sum(ids[0], &ClassSums { columns, radius: plan.radius })?;
     let (known, mut first, moved) = Independent::read(&released, columns, records);
     let frame = Frame::new(&known);
-    let scale = 0.25 * USUAL_WEIGHT * records;
+    let scale = 0.25 * PRIOR_WEIGHT * records;
     let by = scale / known.scale;
     first.score = known.centred(&first.score).iter().map(|g| by * g).collect();
     balance(&mut first.score, columns);
     let basis = Basis::new(&known, columns);
-    first.score = basis.turned(&first.score);
+    first.score = basis.rotated(&first.score);
     first.noise.iter_mut().for_each(|noise| *noise *= by * by);
     let mut state = IndependentColumns {
         scale,
-        mean_doubt: known.mean_noise.min(1.0 / columns.len() as f64),
+        mean_error_variance: known.mean_noise.min(1.0 / columns.len() as f64),
         precisions: Precisions::new(columns, (plan.prior.shape - 1.0) / plan.prior.rate),
         weights: vec![0.0; plan.size()],
         observations: vec![first],
@@ -66,7 +68,7 @@ pub(super) fn independent_columns(
         let mut score: Vec<f64> = released.values.iter().map(|g| frame.radius * g).collect();
         balance(&mut score, columns);
         let noise = vec![(frame.radius * released.noise_sd[0]).powi(2); score.len()];
-        let score = state.basis.turned(&score);
+        let score = state.basis.rotated(&score);
         state.observe(Observation { weights: state.weights.clone(), score, noise });
     }
     state.settle(LAST_ROUNDS).ok_or(FitError::Improper)?;
@@ -74,26 +76,27 @@ pub(super) fn independent_columns(
     Ok((moments, frame, moved))
 }
 
-/// All of it in the coordinates of the basis.
+/// The state of the fit, in the coordinates of the basis.
 struct IndependentColumns {
     basis: Basis,
     /// $s$.
     scale: f64,
-    /// The variance of the error of the means of inputs, on average.
-    mean_doubt: f64,
+    /// Mean error variance of the means of inputs.
+    mean_error_variance: f64,
     precisions: Precisions,
     observations: Vec<Observation>,
     weights: Vec<f64>,
-    /// The posterior mean and variance of the weights, and how far from it scores were released that it rests on: $\sum_j\lambda_j(w_j - w_{sj})^2$.
+    /// The posterior mean and variance of the weights, and their distance from the weights of the releases:
+    /// $\sum_j\lambda_j(w_j - w_{sj})^2$.
     found: Vec<f64>,
     variance: Vec<f64>,
     away: f64,
     misfit: Misfit,
-    /// How many times as steep scores were found to be as independent columns say.
+    /// Ratio of the observed slope of scores to the one predicted for independent columns.
     temper: f64,
 }
 
-/// How far scores are off from what independent columns say, by least squares.
+/// The error of the assumption of independent columns, by least squares.
 #[derive(Default)]
 struct Misfit {
     product: f64,
@@ -101,25 +104,26 @@ struct Misfit {
 }
 
 impl Misfit {
-    /// One score: what its square is off by for a mean square of correlations of 1, what it is off by, and the variance of that.
-    fn add(&mut self, unit: f64, off: f64, unsure: f64) {
-        let by = 1.0 / unsure.max(1e-300);
+    /// Adds one score: its predicted squared error for a mean square of correlations of 1, its observed squared
+    /// error, and the variance of that.
+    fn add(&mut self, unit: f64, off: f64, prior_variance: f64) {
+        let by = 1.0 / prior_variance.max(1e-300);
         self.product += by * unit * off;
         self.square += by * unit * unit;
     }
 
-    /// $\kappa$: what is found, and what is usual, which is off by as much as itself.
+    /// $\kappa$: the least-squares estimate combined with the prior, whose relative standard deviation is 1.
     fn correlated(&self) -> f64 {
-        let usual = 1.0 / (USUAL_CORRELATED * USUAL_CORRELATED);
-        let found = (self.product + usual * USUAL_CORRELATED) / (self.square + usual);
+        let usual = 1.0 / (PRIOR_CORRELATED * PRIOR_CORRELATED);
+        let found = (self.product + usual * PRIOR_CORRELATED) / (self.square + usual);
         found.clamp(0.0, MAX_CORRELATED)
     }
 }
 
-/// What a score says about the weights.
+/// The information of a score about the weights.
 struct Information {
     slopes: Slopes,
-    /// What it should be at the weights so far.
+    /// Its expectation at the current weights.
     expected: Vec<f64>,
     /// $\sum_j\lambda_j(w_j - w_{sj})^2$.
     away: f64,
@@ -151,23 +155,23 @@ impl IndependentColumns {
         Information { slopes, expected, away }
     }
 
-    /// Takes one more score, at the weights so far.
+    /// Adds one more score, at the current weights.
     fn observe(&mut self, now: Observation) {
         let inputs = self.size() - 1;
         let (local, ratio) = self.local();
-        // What it is beyond what should be, and beyond noise, what was not known of the weights, and what records vary.
-        let (mut off, mut unsure) = (0.0, 0.0);
+        // Its square minus the expected contributions of noise, of the uncertainty of the weights, and of sampling.
+        let (mut off, mut prior_variance) = (0.0, 0.0);
         for (k, slope) in local[..inputs].iter().enumerate() {
             let expected = slope * (self.found[k] - self.weights[k]);
             let variance = now.noise[k] + slope * slope * self.variance[k] + ratio * slope;
             off += (now.score[k] - expected).powi(2) - variance;
-            unsure += 2.0 * variance * variance;
+            prior_variance += 2.0 * variance * variance;
         }
         let total: f64 = local[..inputs].iter().sum();
         let steepest = self.basis.variance.iter().sum::<f64>();
-        self.misfit.add(total * total / steepest.max(1e-300) * self.away, off, unsure);
+        self.misfit.add(total * total / steepest.max(1e-300) * self.away, off, prior_variance);
         if let Some(last) = self.observations.last() {
-            // If it points back by more than its noise the last step was too long.
+            // If it points back by more than its noise, the last step was too long.
             let moved: Vec<f64> =
                 now.weights.iter().zip(&last.weights).take(inputs).map(|(a, b)| a - b).collect();
             let back = -dot(&moved, &now.score[..inputs]);
@@ -180,7 +184,7 @@ impl IndependentColumns {
         self.observations.push(now);
     }
 
-    /// Finds the weights given all scores so far; `None` if numbers have got out of hand.
+    /// Finds the weights given all scores so far; `None` if numbers are not finite.
     fn settle(&mut self, rounds: usize) -> Option<()> {
         for _ in 0..rounds {
             let (information, natural) = self.evidence();
@@ -205,12 +209,12 @@ impl IndependentColumns {
         Some(())
     }
 
-    /// Weights go little farther from 0 than scores were released.
+    /// Limits the weights to little more than the distance from 0 at which scores were released.
     fn stay_near(&mut self) {
         let spread = |weights: &[f64]| self.along(weights, weights).1.sqrt();
         let known =
             self.observations.iter().map(|observation| spread(&observation.weights)).fold(1.0, f64::max);
-        let by = FARTHER * known / spread(&self.weights).max(1e-300);
+        let by = MAX_EXTRAPOLATION * known / spread(&self.weights).max(1e-300);
         if by < 1.0 {
             self.weights.iter_mut().for_each(|w| *w *= by);
         }
@@ -228,8 +232,8 @@ impl IndependentColumns {
         for (observation, one) in self.observations.iter().zip(&all) {
             let within = self.temper * s * one.slopes.within;
             let noise = observation.mean_noise()
-                + (4.0 * s * one.slopes.mean).powi(2) * self.mean_doubt
-                + DOUBT * DOUBT * dot(&one.expected, &one.expected) / n as f64
+                + (4.0 * s * one.slopes.mean).powi(2) * self.mean_error_variance
+                + MODEL_ERROR * MODEL_ERROR * dot(&one.expected, &one.expected) / n as f64
                 + least;
             for k in 0..n {
                 let slope = if k + 1 < n { within * variance[k] } else { s * one.slopes.between };
@@ -244,7 +248,7 @@ impl IndependentColumns {
         (information, natural)
     }
 
-    /// How scores at the weights themselves fall, and what their variance is to that.
+    /// The slope of scores at the weights themselves, and the ratio of their variance to it.
     fn local(&self) -> (Vec<f64>, f64) {
         let along = self.along(&self.weights, &self.weights).0;
         let slopes = Slopes::new(along, (along.0, along.1.max(1e-9)), along.1);
@@ -253,28 +257,29 @@ impl IndependentColumns {
         (out, slopes.ratio)
     }
 
-    /// The posterior, with what is not known about the inputs; and the one of records alone.
+    /// The posterior including the uncertainty of the inputs, and the one without noise.
     fn posterior(&mut self) -> Option<[Moments; 2]> {
         let n = self.size();
         let (information, _) = self.evidence();
         let (local, ratio) = self.local();
         let naive: Vec<f64> =
             self.precisions.all().zip(&local).map(|(a, local)| 1.0 / (a + local / ratio)).collect();
-        let cautious = self.precisions.cautious();
+        let for_intervals = self.precisions.for_intervals();
         let (variance, correlated) = (&self.basis.variance, self.misfit.correlated());
         let mut aware = naive.clone();
         for _ in 0..LAST_ROUNDS {
             let off = self.away + dot(variance, &aware);
             let one = |(k, a): (usize, f64)| {
-                // An error of covariances makes one of scores times what the weights are off: the records say less by that.
+                // An error of covariances makes one of scores times the error of the weights: it reduces the
+                // information of the records.
                 let spread = ratio + local[k] / variance[k].max(1e-300) * correlated * off;
                 let records = if k + 1 < n { local[k] / spread } else { local[k] / ratio };
                 let known = records * information[k] / (records + information[k]).max(1e-300);
                 1.0 / (known + a)
             };
-            aware = cautious.all().enumerate().map(one).collect();
+            aware = for_intervals.all().enumerate().map(one).collect();
         }
-        aware.iter_mut().zip(&self.weights).for_each(|(v, w)| *v += (LENGTH_DOUBT * w).powi(2));
+        aware.iter_mut().zip(&self.weights).for_each(|(v, w)| *v += (LENGTH_ERROR * w).powi(2));
         let mean = self.basis.back(&self.weights);
         let all = [aware, naive]
             .map(|variance| Moments { mean: mean.clone(), covariance: self.basis.variances_back(&variance) });

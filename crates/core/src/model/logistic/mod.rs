@@ -5,24 +5,30 @@
 //!
 //! - [`VariationalLogistic`] is Algorithm 5 of the paper, for the [engine](crate::engine::vb) of variational Bayes: it releases $(y - \frac12)x$ and
 //!   $E[\omega]xx^T$.
-//! - [`LogisticPlan`] is what we recommend. The mean of $q(w)$ solves $\sum (y - p)x = \alpha w$, and the noise in a released $E[\omega]xx^T$ times
-//!   $w$ is far larger than that of a release of this sum itself. So it releases the sum, at the weights so far, in a few steps; the matrix
-//!   twice, with a small share of the budget, for the lengths of steps and for the posterior; and nothing else. Its posterior knows
-//!   what noise did on the way.
-//!   With more than 30 weights it releases sums of inputs by class, products of inputs less the means that those say instead of the
-//!   matrix, and scores of such centred inputs, and pools what all scores say by taking $w \cdot x$ to have a normal law over records. Each
-//!   column then has a precision of its own. 95 % intervals of scores then hold 90 to 98 of 100 truths on simulated
-//!   levels and numbers, and fewer where classes are all but separable. With more than 300, or if products would be little but
-//!   noise, it does without them, so that time and memory grow as the number of weights does: columns are taken to be independent, and
-//!   how far they are not is found out from the scores. Intervals of scores then hold 88 of 100 truths or more on simulated columns of ten
-//!   levels with usual scores, and fewer where levels are rare or classes all but separable.
+//! - [`LogisticPlan`] is the recommended method. The mean of $q(w)$ solves $\sum (y - p)x = \alpha w$, and the noise
+//!   in a released $E[\omega]xx^T$ times
+//!   $w$ is far larger than that of a release of this sum itself. So it releases the sum at the current weights, in a
+//! few steps, and the matrix
+//!   twice, with a small share of the budget, for step sizes and for the posterior. Its posterior accounts for the
+//! noise of all steps.
+//!   With more than 30 weights it releases sums of inputs by class and scores of centred inputs. The centred
+//! second-moment matrix replaces
+//!   the curvature matrix. All scores are pooled by assuming that $w \cdot x$ is normal over records. Each
+//!   column then has its own precision. 95 % intervals of scores have a coverage of 90 to 98 % on simulated
+//!   levels and numbers, and less where classes are nearly separable. With more than 300 weights, or if the second
+//! moments would be mostly
+//!   noise, it does not release them, so that time and memory grow linearly with the number of weights: columns are
+//! assumed to be independent, and
+//!   their dependence is estimated from the scores. Intervals of scores then have a coverage of at least 88 % on
+//! simulated columns of ten
+//!   levels with typical scores, and less where levels are rare or classes nearly separable.
 //!
 //! ```
 //! use reticent_core::budget::{Adjacency, Privacy, Unlimited};
 //! use reticent_core::model::logistic::LogisticPlan;
 //! use reticent_core::wall::{NoiseSource, Records};
 //!
-//! // Two numbers; the class is that of the sign of their difference, mostly.
+//! // Two numbers; the class is mostly the sign of their difference.
 //! let values = (0..4000).flat_map(|n| {
 //!     let (a, b) = (f64::from(n * 37 % 101) / 50.0 - 1.0, f64::from(n * 53 % 103) / 51.0 - 1.0);
 //!     [a, b, if a - b + 0.2 * f64::from(n % 3 - 1) > 0.0 { 1.0 } else { -1.0 }]
@@ -36,8 +42,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Not for: classes that inputs separate perfectly, of which the weights are only bounded by the prior. Intervals of more than 30 weights are
-//! approximate: a plan says so under "why".
+//! Not for: classes that inputs separate perfectly, whose weights are only bounded by the prior. Intervals of more
+//! than 30 weights are approximate: a plan states so under "why".
 
 mod basis;
 mod columns;
@@ -65,14 +71,14 @@ use crate::model::settings::Settings;
 use crate::model::{Model, ModelError, Planned, Posterior, Reference, Saved, Setting, TableShape, Target};
 use serde_json::Value;
 
-/// Inputs with the 1 of the bias, and the class as -1 or 1. Inputs are taken to be between -1 and 1.
+/// Inputs with the constant 1 of the bias, and the class as -1 or 1. Inputs are clipped to between -1 and 1.
 pub(crate) fn features(record: &[f64]) -> (Vec<f64>, f64) {
     let mut x = vec![0.0; record.len()];
     let target = write_features(record, &mut x);
     (x, target)
 }
 
-/// The same into a vector that is as long as the record.
+/// As [`inputs`], into a vector that is as long as the record.
 pub(crate) fn write_features(record: &[f64], x: &mut [f64]) -> f64 {
     let (target, inputs) = record.split_last().unwrap_or((&0.0, &[]));
     x.iter_mut().zip(inputs).for_each(|(x, input)| *x = input.clamp(-1.0, 1.0));
@@ -80,7 +86,7 @@ pub(crate) fn write_features(record: &[f64], x: &mut [f64]) -> f64 {
     if *target > 0.0 { 1.0 } else { -1.0 }
 }
 
-/// $v = \min(1, r^2/\lVert x\rVert^2)$: what a record counts.
+/// The weight of a record, $v = \min(1, r^2/\lVert x\rVert^2)$.
 #[inline(always)]
 pub(crate) fn weight(x: &[f64], radius: f64) -> f64 {
     (radius * radius / wide_dot(x, x)).min(1.0)
@@ -112,12 +118,12 @@ impl Model for Logistic {
     }
     fn new_plan(
         &self,
-        facts: &TableShape,
+        shape: &TableShape,
         privacy: Option<&Privacy>,
     ) -> Result<Box<dyn Planned>, ModelError> {
-        let settings = Settings::new(self, facts)?;
+        let settings = Settings::new(self, shape)?;
         let prior_variance = settings.number("prior-variance");
-        Ok(Box::new(LogisticPlan::new(&facts.columns, facts.records, prior_variance, privacy)?))
+        Ok(Box::new(LogisticPlan::new(&shape.columns, shape.records, prior_variance, privacy)?))
     }
     fn parse_plan(&self, _: &TableShape, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
         Ok(Box::new(parse::<LogisticPlan>(self.name(), plan)?))

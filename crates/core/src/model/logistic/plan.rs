@@ -11,7 +11,7 @@ use crate::model::logistic::curvature::{Curvature, variance_ratio};
 use crate::model::logistic::independent_columns::independent_columns;
 use crate::model::logistic::pooled::pool;
 use crate::model::logistic::query::{CentredScores, ClassSums, Curvatures, Products, Scores};
-use crate::model::logistic::response::{Leg, Path, posterior};
+use crate::model::logistic::response::{Segment, Path, posterior};
 use crate::model::planned::{out_of_range, same_columns};
 use crate::model::{DefinitionError, FitError};
 use crate::model::{Estimate, ModelError, Planned, Posterior, TableShape, known_targets};
@@ -21,48 +21,48 @@ use reticent_accounting::gaussian;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What a private logistic regression will do, chosen from public numbers only. It can be edited and run.
+/// The plan of a private logistic regression, chosen from public numbers only. It can be edited and run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LogisticPlan {
-    /// $N$.
+    /// Number of records $N$.
     pub records: usize,
-    /// Inputs of each column: one, or one for each level of which one is 1 and the others are 0.
+    /// Number of inputs of each column: one, or one for each level of a one-hot encoding.
     pub columns: Vec<usize>,
-    /// Which data sets are neighbours.
+    /// The neighbour relation of data sets.
     pub adjacency: Adjacency,
-    /// $r$: inputs, with the 1 of the bias, are usually no longer than this.
+    /// $r$: the typical length of inputs, with the constant 1 of the bias.
     pub radius: f64,
     /// The standard deviation of the noise in the number of records with a known target, where that is needed: with sums of inputs by class.
     pub count_noise: Option<f64>,
     /// Two rounds of a curvature at the weights so far and then steps; or one round that starts with sums of inputs by class.
     pub rounds: Vec<LogisticRound>,
-    /// How many weights of the last steps are averaged.
+    /// Number of final weights that are averaged.
     pub averaged: u64,
-    /// The pull towards 0 during the steps.
+    /// Ridge penalty during the steps.
     pub ridge: f64,
-    /// Of the precision of the weights; of columns, which differ from each other, where there are products of centred inputs.
+    /// Prior of the precision of the weights; of each column where there are products of centred inputs.
     pub prior: Gamma,
-    /// Why it is this plan.
+    /// The reasons for these choices.
     pub why: Vec<String>,
 }
 
-/// What is known of a curvature, and steps with it.
+/// A round: a release of the curvature, and steps with it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LogisticRound {
     /// The standard deviation of the noise of sums of inputs by class, if they are released, over the sensitivity.
     pub sums_noise: Option<f64>,
-    /// The same of the curvature, or of products of centred inputs where there are sums by class.
+    /// As `sums_noise`, of the curvature, or of products of centred inputs where there are sums by class.
     pub curvature_noise: Option<f64>,
-    /// How many steps.
+    /// Number of steps.
     pub steps: u64,
     /// The standard deviation of the noise of the scores of a step over the sensitivity.
     pub score_noise: f64,
 }
 
-/// What is known of how scores fall.
+/// The source of the slope of scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A curvature, at two places.
+    /// A curvature matrix, at two weights.
     Matrix,
     /// Sums of inputs by class and products of inputs.
     Pooled,
@@ -70,18 +70,20 @@ pub(super) enum Kind {
     Columns,
 }
 
-/// With more weights than this products of inputs are not released: they would be too wide to work with.
-const MANY: usize = 300;
+/// Maximum number of weights for which products of inputs are released: more would be too wide to work with.
+const MAX_PRODUCT_WEIGHTS: usize = 300;
 
-/// Where the noise of a score is more than this share of it products of inputs are not released either: they would be little but noise. On simulated
-/// records fits without them are as good from half of it on, and better beyond, the more so the more columns depend on each other.
+/// Noise-to-signal ratio of a score above which products of inputs are not released: they would be mostly noise. On
+/// simulated records fits without them are as good from half of this ratio on, and better beyond, the more so the
+/// more columns are correlated.
 const MAX_NOISE_TO_SIGNAL: f64 = 0.6;
 
-/// With more weights than this the law of $w \cdot x$ is taken to be normal, as what is a sum of many is: with few it would bend intervals.
-const FEW: usize = 30;
+/// Number of weights above which $w \cdot x$ is assumed to be normal over records, as a sum of many terms: with few
+/// terms the assumption would distort intervals.
+const MAX_MATRIX_WEIGHTS: usize = 30;
 
-/// The most weights that an edited plan may have with matrices of them.
-const MAX: usize = 2000;
+/// Maximum number of weights of an edited plan with matrices.
+const MAX_EDITED_WEIGHTS: usize = 2000;
 
 /// Shares of the budget: curvature and scores of the first round, and of the second.
 const SHARES: [(f64, f64); 2] = [(0.08, 0.3), (0.12, 0.5)];
@@ -89,13 +91,13 @@ const SHARES: [(f64, f64); 2] = [(0.08, 0.3), (0.12, 0.5)];
 /// The share of products where there are sums by class.
 const PRODUCTS: f64 = 0.1;
 
-/// The share of sums by class: without noise, and what is added where noise is all. Chosen on simulated records.
+/// The share of sums by class: without noise, and its increase where noise dominates. Chosen on simulated records.
 const SUMS: (f64, f64) = (0.3, 0.4);
 
-/// Steps of a round; and without privacy, where they are free.
+/// Steps of a round.
 const STEPS: u64 = 8;
-
-const FREE_STEPS: u64 = 40;
+/// Steps without privacy, where they cost nothing.
+const STEPS_WITHOUT_PRIVACY: u64 = 40;
 
 /// The share of the last steps that is averaged.
 const AVERAGED: f64 = 0.7;
@@ -103,18 +105,18 @@ const AVERAGED: f64 = 0.7;
 /// The ridge over the noise of the average score of the second round.
 const RIDGE: f64 = 0.3;
 
-/// Curvatures are taken to be larger by this share of the norm of their noise, for steps that do not overshoot.
+/// Curvatures are increased by this share of the norm of their noise, so that steps do not overshoot.
 const OVERSHOOT: f64 = 0.5;
 
 /// The shape of the prior of the precision of the weights.
 const SHAPE: f64 = 2.0;
 
 impl LogisticPlan {
-    /// Chooses a plan for columns of so many inputs each. `prior_variance` is that of each weight, for inputs between -1 and 1. Without privacy it
-    /// is a plan for the [same fit](Self::fit) without noise.
+    /// Chooses a plan for columns of these numbers of inputs. `prior_variance` is that of each weight, for inputs
+    /// between -1 and 1. Without privacy it is a plan for the [same fit](Self::fit) without noise.
     ///
     /// # Errors
-    /// [`FitError`] if there is no such plan.
+    /// [`FitError`] if the arguments are invalid.
     pub fn new(
         columns: &[usize],
         records: usize,
@@ -122,9 +124,9 @@ impl LogisticPlan {
         privacy: Option<&Privacy>,
     ) -> Result<Self, FitError> {
         let size = 1 + columns.iter().sum::<usize>();
-        let kind = if size > MANY {
+        let kind = if size > MAX_PRODUCT_WEIGHTS {
             Kind::Columns
-        } else if size <= FEW || columns.len() == 1 {
+        } else if size <= MAX_MATRIX_WEIGHTS || columns.len() == 1 {
             // One column has no products.
             Kind::Matrix
         } else if noise_to_signal(size, records, privacy)? > MAX_NOISE_TO_SIGNAL {
@@ -135,7 +137,7 @@ impl LogisticPlan {
         Self::with(columns, records, prior_variance, privacy, kind)
     }
 
-    /// The same of a kind.
+    /// A plan of this kind.
     pub(super) fn with(
         columns: &[usize],
         records: usize,
@@ -157,7 +159,7 @@ impl LogisticPlan {
         let factor = adjacency.sensitivity_factor(2.0);
         let noise_to_signal = noise_to_signal(size, records, privacy)?;
         let steps = match (privacy, kind) {
-            (None, _) => FREE_STEPS,
+            (None, _) => STEPS_WITHOUT_PRIVACY,
             (_, Kind::Pooled | Kind::Columns) => {
                 (STEPS as f64 / (1.0 + 4.0 * noise_to_signal)).round().max(1.0) as u64
             }
@@ -187,31 +189,31 @@ impl LogisticPlan {
         let noise = factor * 0.5 * radius / (mu * SHARES[1].1.sqrt());
         let ridge = (1.0 / prior_variance).min(1.0) + if privacy.is_some() { RIDGE * noise } else { 0.0 };
         let mut why =
-            vec![format!("records count as if their inputs were no longer than {radius:.2}, which most are")];
+            vec![format!("records are weighted as if their inputs were no longer than {radius:.2}, which most are")];
         why.extend(match kind {
             Kind::Matrix => [
                 format!(
-                    "{steps} steps in each of two rounds, about all records: scores weighted so that none is longer than half of that"
+                    "{steps} steps in each of two rounds over all records: scores are weighted so that none is longer than half of that"
                 ),
                 format!(
-                    "the noise of the average of the last {steps} scores is {noise:.1} in each, so weights are drawn to 0 by a ridge of {ridge:.1} on the way"
+                    "the noise of the average of the last {steps} scores is {noise:.1} in each, so weights are shrunk by a ridge penalty of {ridge:.1} during the steps"
                 ),
             ],
             Kind::Pooled => [
                 format!(
-                    "sums of inputs by class, then products and {steps} steps about all records, of inputs less the means that those sums say: they are shorter, so their noise is less"
+                    "sums of inputs by class, then centred second moments and {steps} steps over all records: centred inputs are shorter, so their noise is smaller"
                 ),
                 format!(
-                    "with {size} weights, scores of records are taken to have a normal law, so that all that was released is pooled: intervals are approximate"
+                    "with {size} weights, scores of records are assumed to be normally distributed, so that all releases are pooled: intervals are approximate"
                 ),
             ],
             Kind::Columns => [
                 format!(
-                    "sums of inputs by class, then {steps} steps about all records, of inputs less the means that those sums say: they are shorter, so their noise is less"
+                    "sums of inputs by class, then {steps} steps over all records, with centred inputs: they are shorter, so their noise is smaller"
                 ),
                 format!(
-                    "products of inputs would be {}: columns are taken to be independent as far as scores do not tell otherwise, and intervals are approximate",
-                    if size > MANY { "too many" } else { "little but noise" }
+                    "second moments of inputs would be {}: columns are assumed to be independent except as far as scores show otherwise, and intervals are approximate",
+                    if size > MAX_PRODUCT_WEIGHTS { "too many" } else { "mostly noise" }
                 ),
             ],
         });
@@ -222,13 +224,13 @@ impl LogisticPlan {
         Ok(Self { records, columns, adjacency, radius, count_noise, rounds, averaged, ridge, prior, why })
     }
 
-    /// Weights, with the bias.
+    /// Number of weights, with the bias.
     #[must_use]
     pub fn size(&self) -> usize {
         1 + self.columns.iter().sum::<usize>()
     }
 
-    /// What is planned, by round: what it is, its width, its domain, its noise and how often.
+    /// The planned releases, by round.
     #[must_use]
     pub fn sums(&self) -> Vec<Sums> {
         let (size, sampler) = (self.size(), Sampler::Full);
@@ -248,7 +250,7 @@ impl LogisticPlan {
             });
             let curvature = round.curvature_noise.map(|noise| {
                 let (what, width, geometry) = if by_class.is_some() {
-                    ("products of centred inputs", Products::width(columns), Products::geometry())
+                        ("centred second moments of inputs", Products::width(columns), Products::geometry())
                 } else {
                     ("curvature of weighted scores", Curvatures::width(size), Curvatures::geometry(radius))
                 };
@@ -265,7 +267,7 @@ impl LogisticPlan {
         self.count_noise.map(KnownTargets::sums).into_iter().chain(all).collect()
     }
 
-    /// What the rounds say.
+    /// The kind that the rounds imply.
     fn kind(&self) -> Option<Kind> {
         let known: Vec<(bool, bool)> =
             self.rounds.iter().map(|r| (r.sums_noise.is_some(), r.curvature_noise.is_some())).collect();
@@ -277,17 +279,17 @@ impl LogisticPlan {
         }
     }
 
-    /// The pull towards 0 during the steps, if there is one.
+    /// The ridge penalty during the steps, if there is one.
     #[must_use]
-    pub fn pull(&self) -> Option<f64> {
+    pub fn ridge_penalty(&self) -> Option<f64> {
         (self.kind() == Some(Kind::Matrix)).then_some(self.ridge)
     }
 
     pub(crate) fn releases(&self) -> Result<(Plan, Vec<SumId>), FitError> {
         self.validate().map_err(PlanError::from)?;
         let sane = |x: f64| (1e-9..=1e9).contains(&x);
-        // A matrix of the size of products is worked with.
-        let small = self.kind() == Some(Kind::Columns) || self.size() <= MAX;
+        // Matrices of the size of the second moments are needed.
+        let small = self.kind() == Some(Kind::Columns) || self.size() <= MAX_EDITED_WEIGHTS;
         let rounds = self.kind().is_some()
             && small
             && self.rounds.iter().all(|round| (1..=1 << 20).contains(&round.steps));
@@ -302,15 +304,16 @@ impl LogisticPlan {
         Ok((plan, ids))
     }
 
-    /// What it costs.
+    /// The cost of the plan.
     ///
     /// # Errors
-    /// [`FitError`] if the wall would refuse it.
+    /// [`FitError`] if the wall refuses the plan.
     pub fn price(&self, delta: f64) -> Result<Cost, FitError> {
         Ok(self.releases()?.0.price(delta)?)
     }
 
-    /// Fits records: rows of inputs between -1 and 1 and, last, the class, -1 or 1. Without privacy if none is asked for.
+    /// Fits records: rows of inputs between -1 and 1 and, last, the class, -1 or 1. Without privacy if there is no
+    /// budget.
     ///
     /// # Errors
     /// [`FitError`]; nothing was released if the wall could not be built.
@@ -326,22 +329,22 @@ impl LogisticPlan {
         Ok((posterior, wall.finish(projections)?))
     }
 
-    /// Fits what a wall of this plan releases. How often something was moved back into its domain comes with it.
+    /// Fits through a wall of this plan. Returns the number of projections with the posterior.
     ///
     /// # Errors
     /// [`FitError`].
     pub fn fit_through(&self, wall: &mut Wall) -> Result<(LinearPosterior, u64), FitError> {
         let (_, ids) = self.releases()?;
-        // What was paid for is not lost: where noise leaves no density, what is left is the prior.
+        // The releases are already charged: if the posterior is improper under the noise, the prior is returned.
         let ([moments, naive], centre, projections) = match self.learn(wall, &ids) {
             Err(FitError::Improper) => ([self.prior_moments(), self.prior_moments()], Vec::new(), 1),
-            learnt => learnt?,
+            fitted => fitted?,
         };
         Ok((LinearPosterior::logistic(moments, naive, centre), projections))
     }
 
-    /// Makes all releases: the moments of the weights with and without the privacy noise, what inputs are less by, and how often something was moved
-    /// back into its domain.
+    /// Makes all releases: the moments of the weights with and without the privacy noise, the centre of the inputs,
+    /// and the number of projections.
     fn learn(&self, wall: &mut Wall, ids: &[SumId]) -> Result<([Moments; 2], Vec<f64>, u64), FitError> {
         let (ids, known) = match self.count_noise {
             Some(_) => {
@@ -369,13 +372,13 @@ impl LogisticPlan {
         })
     }
 
-    /// Of the weights before anything is released, with the diagonal of their covariance.
+    /// Prior moments of the weights, with the diagonal of their covariance.
     fn prior_moments(&self) -> Moments {
         let variance = self.prior.rate / (self.prior.shape - 1.0);
         Moments { mean: vec![0.0; self.size()], covariance: vec![variance; self.size()] }
     }
 
-    /// The same without privacy and without a ledger, for public records.
+    /// As [`fit`](Self::fit), without privacy and without a ledger, for public records.
     ///
     /// # Errors
     /// [`FitError`].
@@ -383,7 +386,7 @@ impl LogisticPlan {
         Ok(self.fit(records, source, None, Box::new(Unlimited))?.0)
     }
 
-    /// Takes all steps; and how many eigenvalues of curvatures were not positive.
+    /// Takes all steps; returns how many eigenvalues of curvatures were not positive.
     fn walk(&self, wall: &mut Wall, ids: &[SumId]) -> Result<(Path, u64), FitError> {
         let (size, radius) = (self.size(), self.radius);
         let mut weights = vec![0.0; size];
@@ -413,7 +416,7 @@ impl LogisticPlan {
                     mean.iter_mut().zip(&weights).for_each(|(mean, w)| *mean += share * w);
                 }
             }
-            legs.push(Leg { inverse, steps: round.steps, noise_sd });
+            legs.push(Segment { inverse, steps: round.steps, noise_sd });
         }
         let (Ok(legs), Some(curvature)) = (legs.try_into(), known) else {
             return Err(FitError::Definition(DefinitionError::Logistic));
@@ -432,7 +435,7 @@ fn mu_allowed(privacy: Option<&Privacy>) -> Result<f64, FitError> {
     Ok((1.0 - 1e-6) / gaussian::noise_multiplier(privacy.epsilon(), exact_delta(privacy))?)
 }
 
-/// The length of the noise of a score to that of the score, roughly.
+/// The approximate noise-to-signal ratio of a score.
 fn noise_to_signal(size: usize, records: usize, privacy: Option<&Privacy>) -> Result<f64, FitError> {
     Ok(4.0 * size as f64 / (mu_allowed(privacy)? * records as f64))
 }
@@ -447,8 +450,8 @@ impl Planned for LogisticPlan {
     }
 
     fn expected(&self) -> Vec<(String, f64)> {
-        self.pull()
-            .map(|pull| ("pull of each weight towards 0 during the steps".into(), pull))
+        self.ridge_penalty()
+            .map(|ridge| ("ridge penalty of each weight during the steps".into(), ridge))
             .into_iter()
             .collect()
     }
@@ -457,8 +460,8 @@ impl Planned for LogisticPlan {
         self.why.clone()
     }
 
-    fn validate(&self, facts: &TableShape) -> Result<(), ModelError> {
-        same_columns("logistic", (&self.columns, self.records), facts)?;
+    fn validate(&self, shape: &TableShape) -> Result<(), ModelError> {
+        same_columns("logistic", (&self.columns, self.records), shape)?;
         LogisticPlan::validate(self).map_err(out_of_range("logistic"))
     }
 
@@ -473,7 +476,7 @@ impl Planned for LogisticPlan {
             return sums(scores(Estimate::new(100.0 * size, post, 5.0 * size)));
         }
         let square = size * size;
-        // Every step is followed through the posterior by products of matrices.
+        // Every step is propagated to the posterior by matrix products.
         let post = (150.0 + 8.0 * steps) * square * size;
         let start = Estimate::new(40.0 * square, post, 2.0 * square + 4.0 * size);
         sums(scores(start)).releases(matrices, 0.5 * square, records, 2.0 * square + 60.0)

@@ -1,38 +1,38 @@
-//! What is known of the inputs from sums by class and noisy sums of products.
+//! Moments of the inputs, from sums by class and noisy second moments.
 //!
-//! Means and variances of inputs follow from [sums by class](super::columns). Covariances of inputs of different columns are released once, as
-//! sums of products of inputs less those means. Noise is as large for rare levels as for common ones, so a released covariance counts as far as
-//! covariances of its pair of columns are found to exceed the noise.
+//! Means and variances of inputs follow from [sums by class](super::columns). Covariances of inputs of different
+//! columns are released once, as centred second moments. The noise is as large for rare levels as for common ones, so
+//! a released covariance is shrunk according to how far the covariances of its pair of columns exceed the noise.
 //!
 //! # Citation
-//! Pairs of columns as in James and Stein, "Estimation with quadratic loss", 1961; that pairs borrow from each other as in Efron and Morris,
-//! "Stein's estimation rule and its competitors: an empirical Bayes approach", 1973.
+//! James and Stein, "Estimation with quadratic loss", 1961, for pairs of columns; Efron and Morris, "Stein's
+//! estimation rule and its competitors: an empirical Bayes approach", 1973, for shrinkage across pairs.
 
 use crate::math::matrix;
-use crate::model::logistic::columns::{Independent, numbers, supposed};
+use crate::model::logistic::columns::{Independent, numbers, posterior_mean};
 use crate::model::logistic::frame::Frame;
 use crate::model::logistic::query::Products;
 use crate::wall::{Geometry, Released};
 use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
 use std::ops::Range;
 
-/// The mean square of correlations that is thought possible: of all columns, and of two of them.
+/// Maximum of the mean square of correlations: of all columns, and of two of them.
 const MAX_CORRELATED: (f64, f64) = (0.25, 0.5);
 
-/// What the variance of a number may be off by before products say more, as a share.
-const UNSURE: f64 = 0.5;
+/// Prior relative standard deviation of the variance of a number, before second moments are used.
+const PRIOR_RELATIVE_SD: f64 = 0.5;
 
-/// Covariances have eigenvalues of at least this.
+/// Minimum eigenvalue of covariances.
 const MIN: f64 = 1e-6;
 
-/// Numbers vary by at least this share of what numbers with their mean can.
+/// Minimum variance of a numeric column, as a share of the largest variance possible with its mean.
 const MIN_VARIANCE: f64 = 0.01;
 
-/// What the weight of a record is multiplied with in the last coordinate: small, so that it takes little of the noise of the others.
+/// Scale of the weight of a record in the last coordinate: small, so that it takes little of the clipping norm.
 const LAST: f64 = 0.2;
 
-/// What weights of records are on average, before anything is known: mean and variance.
-const USUAL_WEIGHT: (f64, f64) = (0.93, 0.0025);
+/// Prior mean and variance of the average weight of records.
+const PRIOR_WEIGHT: (f64, f64) = (0.93, 0.0025);
 
 impl Products<'_> {
     pub(super) fn width(columns: &[usize]) -> usize {
@@ -40,9 +40,10 @@ impl Products<'_> {
     }
 
     /// # Privacy
-    /// With the centred inputs $z$ of a record but for the bias, all products have a norm of at most $\lVert z\rVert^2$. They count
-    /// $\min(1, (R^2-1)/\lVert z\rVert^2)$ and are released over $R^2 - 1$, so that norm is at most 1. Longer ones are clipped by the wall. Attacked by
-    /// `statistics_stay_within_their_reach`.
+    /// With the centred inputs $z$ of a record but for the bias, all products have a norm of at most
+    /// $\lVert z\rVert^2$. They are weighted by $\min(1, (R^2-1)/\lVert z\rVert^2)$ and released over $R^2 - 1$, so
+    /// the norm is at most 1. Longer ones are clipped by the wall. Attacked by
+    /// `statistics_stay_within_their_clipping_norm`.
     pub(super) fn geometry() -> Geometry {
         Geometry::Ball { radius: (1.0 + LAST * LAST).sqrt() }
     }
@@ -74,7 +75,7 @@ pub(super) fn products(z: &[f64], columns: &[usize], by: f64, out: &mut [f64]) {
     }
 }
 
-/// Inputs of different columns, and numbers twice.
+/// Pairs of inputs of different columns, and of each number with itself.
 fn pairs(columns: &[usize]) -> impl Iterator<Item = (usize, usize)> + '_ {
     let size: usize = columns.iter().sum();
     ranges(columns).flat_map(move |column| {
@@ -92,7 +93,7 @@ fn ranges(columns: &[usize]) -> impl Iterator<Item = Range<usize>> + '_ {
     })
 }
 
-/// What is known of the centred inputs of a record: their means are 0, but for the bias, which is 1 and comes last.
+/// Moments of the centred inputs of a record: their means are 0, but for the bias, which is 1 and comes last.
 pub(super) struct Inputs {
     pub(super) size: usize,
     /// $\frac14\sum v$.
@@ -100,13 +101,13 @@ pub(super) struct Inputs {
     /// $C$.
     pub(super) covariance: Vec<f64>,
     /// The variance of the error of each element of $C$.
-    pub(super) doubt: Vec<f64>,
-    /// The same of the means, on average.
-    pub(super) mean_doubt: f64,
+    pub(super) error_variance: Vec<f64>,
+    /// Mean error variance of the means.
+    pub(super) mean_error_variance: f64,
 }
 
 impl Inputs {
-    /// From what sums by class say and released products of so many records; and whether eigenvalues had to be raised.
+    /// From sums by class and released second moments of this many records; and whether eigenvalues were raised.
     pub(super) fn read(
         known: &Independent,
         frame: &Frame,
@@ -117,20 +118,21 @@ impl Inputs {
         let (mean, size) = (&known.mean, known.mean.len());
         let sd = released.noise_sd[0];
         let counts = released.values.last().map_or(0.0, |sum| sum / (LAST * n));
-        let total = n * supposed(counts, (sd / (LAST * n)).powi(2), USUAL_WEIGHT).clamp(0.25, 1.0);
+        let total = n * posterior_mean(counts, (sd / (LAST * n)).powi(2), PRIOR_WEIGHT).clamp(0.25, 1.0);
         let unit = Products::unit(frame) / total;
         let noise = (sd * unit).powi(2);
         let mut covariance = known.covariance();
-        let mut doubt = vec![0.0; size * size];
-        let mut mean_doubt = 0.0;
+        let mut error_variance = vec![0.0; size * size];
+        let mut mean_error_variance = 0.0;
         for column in ranges(columns) {
             let levels = column.len();
             for k in column {
-                // The error of a level's variance is about that of its mean; no more than what it can be wrong by.
-                let most = mean[k] * mean[k] + 1.0 / (levels * levels) as f64;
-                let off = if levels > 1 { known.mean_noise.min(most) } else { known.number_noise() };
-                doubt[k * (size + 1)] = off;
-                mean_doubt += off / size as f64;
+                // The error of a level's variance is about that of its mean, and bounded by the largest possible
+                // error.
+                let max_error = mean[k] * mean[k] + 1.0 / (levels * levels) as f64;
+                let off = if levels > 1 { known.mean_noise.min(max_error) } else { known.number_noise() };
+                error_variance[k * (size + 1)] = off;
+                mean_error_variance += off / size as f64;
             }
         }
         // Released covariances.
@@ -141,10 +143,10 @@ impl Inputs {
         for k in numbers(columns) {
             let at = k * (size + 1);
             let (guess, value) = (covariance[at], found[at]);
-            let unsure = (UNSURE * guess).powi(2);
-            let share = unsure / (unsure + noise).max(1e-300);
+            let prior_variance = (PRIOR_RELATIVE_SD * guess).powi(2);
+            let share = prior_variance / (prior_variance + noise).max(1e-300);
             covariance[at] = (guess + share * (value - guess)).max(MIN_VARIANCE * (1.0 - mean[k] * mean[k]));
-            doubt[at] = unsure * (1.0 - share);
+            error_variance[at] = prior_variance * (1.0 - share);
         }
         let variance: Vec<f64> = (0..size).map(|k| covariance[k * (size + 1)].max(1e-9)).collect();
         let noise = 0.5 * noise;
@@ -160,27 +162,27 @@ impl Inputs {
             correlation.add((found[i * size + j], noise), variance[i] * variance[j]);
         };
         different().flat_map(cells).for_each(|cell| look(&mut all, cell));
-        let usual = all.mean().clamp(0.0, MAX_CORRELATED.0);
+        let overall = all.mean().clamp(0.0, MAX_CORRELATED.0);
         for block in different() {
             let mut own = Correlation::default();
             cells(block.clone()).for_each(|cell| look(&mut own, cell));
-            // What two columns say about themselves beside what all say, which is off by as much as itself.
-            let (known, unknown) = (own.variance() + 1e-300, usual * usual + 1e-300);
-            let square = (own.mean() * unknown + usual * known) / (known + unknown);
+            // The estimate of this pair combined with that of all pairs, whose relative standard deviation is 1.
+            let (known, unknown) = (own.variance() + 1e-300, overall * overall + 1e-300);
+            let square = (own.mean() * unknown + overall * known) / (known + unknown);
             let square = square.clamp(0.0, MAX_CORRELATED.1);
             for (i, j) in cells(block) {
                 let expected = square * variance[i] * variance[j];
                 let share = expected / (expected + noise).max(1e-300);
                 for at in [i * size + j, j * size + i] {
-                    (covariance[at], doubt[at]) = (share * found[i * size + j], expected * (1.0 - share));
+                    (covariance[at], error_variance[at]) = (share * found[i * size + j], expected * (1.0 - share));
                 }
             }
         }
-        // The bias does not vary; what it is does not matter to the others.
+        // The bias does not vary; this value does not affect the others.
         covariance[size * size - 1] = 1.0;
         let raised = matrix::raise_eigenvalues(&mut covariance, size, MIN);
         covariance[size * size - 1] = 0.0;
-        (Self { size, scale: 0.25 * total, covariance, doubt, mean_doubt }, raised)
+        (Self { size, scale: 0.25 * total, covariance, error_variance, mean_error_variance }, raised)
     }
 
     /// $Cx$.
@@ -191,7 +193,8 @@ impl Inputs {
     }
 }
 
-/// The mean square of correlations, by least squares: squares of covariances less their noise against products of variances.
+/// The mean square of correlations, by least squares: squares of covariances minus their noise against products of
+/// variances.
 #[derive(Default)]
 struct Correlation {
     square: f64,
@@ -210,7 +213,7 @@ impl Correlation {
         self.square / self.weight.max(1e-300)
     }
 
-    /// Of the mean, if there is only noise.
+    /// Variance of the mean, if there is only noise.
     fn variance(&self) -> f64 {
         self.noise / self.weight.max(1e-150).powi(2)
     }
@@ -225,7 +228,8 @@ mod tests {
 
     const COLUMNS: [usize; 4] = [3, 1, 2, 1];
 
-    /// Records whose columns depend on each other, and sums of them with noise of this deviation said but not added.
+    /// Records with correlated columns, and sums of them with noise of this stated standard deviation that is not
+    /// added.
     fn known(noise_sd: f64) -> (Inputs, Vec<Vec<f64>>) {
         let record = |k: usize| {
             let mut row = vec![0.0; 8];
@@ -255,7 +259,7 @@ mod tests {
         let sums = sum(&ClassSums { columns: &COLUMNS, radius: 10.0 });
         let known = Independent::read(&sums, &COLUMNS, 420.0).0;
         let mut frame = Frame::new(&known);
-        // Longer than any record: all of them count.
+        // Longer than any record: all of them have weight 1.
         frame.radius = 10.0;
         let products = sum(&Products { columns: &COLUMNS, frame: &frame });
         (Inputs::read(&known, &frame, &products, &COLUMNS, 420.0).0, rows)
@@ -272,19 +276,19 @@ mod tests {
                     mean(&|row| x(row, i) * x(row, j)) - mean(&|row| x(row, i)) * mean(&|row| x(row, j));
                 let found = inputs.covariance[i * 8 + j];
                 assert!((found - expected).abs() < 1e-5, "{i} {j}: {found} {expected}");
-                assert!(inputs.doubt[i * 8 + j] < 1e-12);
+                assert!(inputs.error_variance[i * 8 + j] < 1e-12);
             }
         }
-        assert!((inputs.scale - 105.0).abs() < 1e-9 && inputs.mean_doubt < 1e-12);
+        assert!((inputs.scale - 105.0).abs() < 1e-9 && inputs.mean_error_variance < 1e-12);
     }
 
-    /// What noise would explain is not believed: then columns are independent, and nothing is sure.
+    /// Covariances within the noise are set to 0: columns are then independent, with positive error variances.
     #[test]
     fn with_much_noise_columns_are_independent() {
         let (inputs, _) = known(1e4);
         for (i, j) in [(0, 3), (1, 4), (2, 6), (3, 6), (5, 0)] {
             assert!(inputs.covariance[i * 8 + j].abs() < 1e-3);
         }
-        assert!(inputs.doubt[3 * 9] > 0.0 && inputs.doubt[0] > 0.0 && inputs.mean_doubt > 0.0);
+        assert!(inputs.error_variance[3 * 9] > 0.0 && inputs.error_variance[0] > 0.0 && inputs.mean_error_variance > 0.0);
     }
 }

@@ -10,7 +10,7 @@ use crate::model::logistic::{features, weight, write_features};
 use crate::wall::{Geometry, Query};
 use reticent_noise::with_wide_vectors;
 
-/// What the last coordinate of curvatures is multiplied with, over $r^2$: small, so that it takes little of the noise of the others.
+/// Scale of the last coordinate of curvatures, over $r^2$: small, so that it takes little of the clipping norm.
 const LAST: f64 = 0.25;
 
 /// The weighted scores at public weights, $uv(y - p)x$.
@@ -38,7 +38,7 @@ impl Query for Scores<'_> {
     }
 }
 
-/// The same of [centred](Frame) inputs, over their usual length $R$.
+/// Weighted scores of [centred](Frame) inputs, over their typical length $R$.
 pub(super) struct CentredScores<'a> {
     pub(super) weights: &'a [f64],
     pub(super) frame: &'a Frame,
@@ -46,7 +46,7 @@ pub(super) struct CentredScores<'a> {
 
 impl CentredScores<'_> {
     /// # Privacy
-    /// As above with $R$ for $r$, so over $R$ it is a half. That $R$ and the centre are released numbers.
+    /// As above with $R$ for $r$, so over $R$ it is a half. $R$ and the centre are released numbers.
     pub(super) fn geometry() -> Geometry {
         Scores::geometry(1.0)
     }
@@ -71,14 +71,14 @@ fn score(x: &mut [f64], target: f64, weights: &[f64], radius: f64, by: f64) {
         || {
             let p = sigmoid(wide_dot(x, weights));
             let residual = 0.5 * (target + 1.0) - p;
-            let by = by * weight(x, radius) * trust(p) * residual;
+            let by = by * weight(x, radius) * score_weight(p) * residual;
             x.iter_mut().for_each(|x| *x *= by);
         },
     );
 }
 
-/// How fast the mean of the weighted scores falls: $uv\,p(1-p)\,xx^T$. Last, the variance $u^2v^2p(1-p)$ of a score over
-/// $\lVert x\rVert^2$.
+/// The slope of the mean of the weighted scores: $uv\,p(1-p)\,xx^T$. Last, the variance $u^2v^2p(1-p)$ of a score
+/// over $\lVert x\rVert^2$.
 pub(super) struct Curvatures<'a> {
     pub(super) weights: &'a [f64],
     pub(super) radius: f64,
@@ -95,7 +95,7 @@ impl Curvatures<'_> {
         Geometry::Ball { radius: 0.25 * radius * radius * (1.0 + LAST * LAST).sqrt() }
     }
 
-    /// What the last coordinate has to be divided by.
+    /// The divisor of the last coordinate.
     pub(super) fn last(radius: f64) -> f64 {
         LAST * radius * radius
     }
@@ -109,7 +109,7 @@ impl Query for Curvatures<'_> {
     fn contribute(&self, record: &[f64], out: &mut [f64]) {
         let (x, _) = features(record);
         let p = sigmoid(wide_dot(&x, self.weights));
-        let by = weight(&x, self.radius) * trust(p);
+        let by = weight(&x, self.radius) * score_weight(p);
         let variance = p * (1.0 - p);
         let Some((last, out)) = out.split_last_mut() else { return };
         with_wide_vectors(
@@ -133,14 +133,14 @@ pub(super) fn outer(x: &[f64], by: f64, out: &mut [f64]) {
     }
 }
 
-/// $u$.
+/// The weight $u$ of a score.
 #[inline(always)]
-pub(super) fn trust(p: f64) -> f64 {
+pub(super) fn score_weight(p: f64) -> f64 {
     0.5 / p.max(1.0 - p)
 }
 
-/// Products of centred inputs of different columns, times $\sqrt2$ as they stand for two elements of a matrix, and squares of numbers; last, what the
-/// record counts.
+/// Products of centred inputs of different columns, times $\sqrt2$ as they represent two elements of a matrix, and
+/// squares of numbers; last, the weight of the record.
 pub(super) struct Products<'a> {
     pub(super) columns: &'a [usize],
     pub(super) frame: &'a Frame,
@@ -166,7 +166,8 @@ impl Query for Products<'_> {
     }
 }
 
-/// Inputs by class, weighted: those above 0 and, of columns that are numbers, those below, which keeps all of them positive.
+/// Inputs by class, weighted: the positive parts and, of numeric columns, the negative parts, so that all are
+/// non-negative.
 pub(super) struct ClassSums<'a> {
     pub(super) columns: &'a [usize],
     pub(super) radius: f64,
@@ -178,7 +179,7 @@ impl ClassSums<'_> {
     }
 
     /// # Privacy
-    /// One class is 0, and in the other $\lVert vx\rVert \le r$. Attacked by `statistics_stay_within_their_reach`.
+    /// One class is 0, and in the other $\lVert vx\rVert \le r$. Attacked by `statistics_stay_within_their_clipping_norm`.
     pub(super) fn geometry(radius: f64) -> Geometry {
         Geometry::NonNegativeBall { radius }
     }

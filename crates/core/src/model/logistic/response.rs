@@ -6,41 +6,41 @@
 //!
 //! $$o \sim N(Lw, S), \qquad S = b FAF^T + \sum_t \tau_t^2 K_tK_t^T + S_A, \qquad L = FA, \quad F = \sum_t K_t,$$
 //!
-//! and that is all it takes to condition the prior $w \sim N(0, \alpha^{-1}I)$ on $o$. $S_A$ is what noise $E$ in the curvature does: $FE$ times what the
-//! path has still to go, $(I - L)w$.
+//! and the prior $w \sim N(0, \alpha^{-1}I)$ is conditioned on $o$. $S_A$ is the effect of noise $E$ in the
+//! curvature: $FE$ times the remaining distance of the path, $(I - L)w$.
 
 use super::curvature::Curvature;
 use crate::family::{Gamma, Moments};
 use crate::math::matrix;
 use crate::math::vector::dot;
 
-/// Rounds of variational Bayes for the precision of the prior.
+/// Iterations of variational Bayes for the precision of the prior.
 const ROUNDS: usize = 15;
-/// Eigenvalues of the curvature are at least this share of the norm of its noise, where information is lost to it.
+/// Minimum eigenvalue of the curvature, as a share of the norm of its noise.
 const FLOOR: f64 = 0.25;
-/// Noise is taken to be forgotten as if eigenvalues were less by this share of it.
-const CAUTION: f64 = 0.5;
+/// Share of the norm of the noise by which eigenvalues are reduced where the decay of noise is computed.
+const NOISE_MARGIN: f64 = 0.5;
 
-/// Steps of the same kind.
-pub(super) struct Leg {
+/// A number of steps with the same preconditioner and noise.
+pub(super) struct Segment {
     /// $P^{-1}$.
     pub(super) inverse: Vec<f64>,
-    /// How many.
+    /// Number of steps.
     pub(super) steps: u64,
-    /// $\tau$.
+    /// Noise standard deviation $\tau$.
     pub(super) noise_sd: f64,
 }
 
-/// How the weights were found.
+/// The path of the weights.
 pub(super) struct Path {
-    pub(super) legs: [Leg; 2],
+    pub(super) legs: [Segment; 2],
     /// $\rho$.
     pub(super) ridge: f64,
-    /// How many weights at the end are averaged, at most as many as the last leg has steps.
+    /// Number of final weights that are averaged, at most the steps of the last segment.
     pub(super) averaged: u64,
     /// $o$.
     pub(super) weights: Vec<f64>,
-    /// $A$, before eigenvalues are moved.
+    /// $A$, before eigenvalues are floored.
     pub(super) curvature: Curvature,
     /// $b$.
     pub(super) variance_ratio: f64,
@@ -56,16 +56,17 @@ struct Linear {
     scores: Vec<f64>,
 }
 
-/// The posterior of the weights, first with and then without the privacy noise; `None` if numbers have got out of hand.
+/// The posterior of the weights, first with and then without the privacy noise; `None` if numbers are not finite.
 pub(super) fn posterior(path: &Path, prior: Gamma) -> Option<[Moments; 2]> {
     let spectral = path.curvature.spectral();
     let (curvature, _) = path.curvature.mapped(|value| value.max(FLOOR * spectral));
-    let (cautious, _) = path.curvature.mapped(|value| (value - CAUTION * spectral).max(0.0));
+    let (reduced, _) = path.curvature.mapped(|value| (value - NOISE_MARGIN * spectral).max(0.0));
     let n = curvature.size;
-    let linear = respond(path, &curvature.elements, &cautious.elements, n);
+    let linear = respond(path, &curvature.elements, &reduced.elements, n);
     let known = added(&linear.records, &linear.scores, 1.0);
-    // With E[1/alpha] as the variance of weights instead of 1/E[alpha]: few weights say little about their precision, and intervals
-    // must know that.
+    // With E[1/alpha] as the variance of weights instead of 1/E[alpha]: few weights carry little information about
+    // their precision, and intervals
+    // must include that.
     let mut alpha = (prior.shape - 1.0) / prior.rate;
     let mut found = given(&path.weights, &linear.gain, &known, alpha, n)?;
     for _ in 0..ROUNDS {
@@ -80,8 +81,9 @@ pub(super) fn posterior(path: &Path, prior: Gamma) -> Option<[Moments; 2]> {
     moments.iter().all(|m| m.mean.iter().chain(&m.covariance).all(|x| x.is_finite())).then_some(moments)
 }
 
-/// $L$, $F$ and $S$, by going back along the path: `ahead` is what weights at a step do to the average.
-fn respond(path: &Path, curvature: &[f64], cautious: &[f64], n: usize) -> Linear {
+/// $L$, $F$ and $S$, by backward recursion along the path: `ahead` is the derivative of the average in the weights at
+/// a step.
+fn respond(path: &Path, curvature: &[f64], reduced: &[f64], n: usize) -> Linear {
     let zeros = || vec![0.0; n * n];
     let (mut ahead, mut noise_ahead, mut sum, mut scores) = (zeros(), zeros(), zeros(), zeros());
     let mut left = path.averaged;
@@ -89,12 +91,12 @@ fn respond(path: &Path, curvature: &[f64], cautious: &[f64], n: usize) -> Linear
     for leg in path.legs.iter().rev() {
         let inverse = &leg.inverse;
         let kept = |curvature: &[f64]| -> Vec<f64> {
-            let mut pull = curvature.to_vec();
-            (0..n).for_each(|k| pull[k * (n + 1)] += path.ridge);
-            let moved = matrix::multiply(inverse, &pull, n);
+            let mut penalised = curvature.to_vec();
+            (0..n).for_each(|k| penalised[k * (n + 1)] += path.ridge);
+            let moved = matrix::multiply(inverse, &penalised, n);
             (0..n * n).map(|k| f64::from(u8::from(k % (n + 1) == 0)) - moved[k]).collect()
         };
-        let (keeps, noise_keeps) = (kept(curvature), kept(cautious));
+        let (keeps, noise_keeps) = (kept(curvature), kept(reduced));
         for _ in 0..leg.steps {
             if left > 0 {
                 left -= 1;
@@ -117,7 +119,8 @@ fn respond(path: &Path, curvature: &[f64], cautious: &[f64], n: usize) -> Linear
     Linear { gain, sum, records, scores }
 }
 
-/// $S_A = \frac12 s^2 F(\mathrm{tr}(D) I + D)F^T$ for the second moments $D$ of $(I - L)w$, and symmetric noise whose diagonal has deviation $s$.
+/// $S_A = \frac12 s^2 F(\mathrm{tr}(D) I + D)F^T$ for the second moments $D$ of $(I - L)w$, and symmetric noise whose
+/// diagonal has standard deviation $s$.
 fn unknown_curvature(linear: &Linear, mean: &[f64], covariance: &[f64], noise: f64, n: usize) -> Vec<f64> {
     let to_go: Vec<f64> =
         (0..n * n).map(|k| f64::from(u8::from(k % (n + 1) == 0)) - linear.gain[k]).collect();
@@ -133,9 +136,9 @@ fn unknown_curvature(linear: &Linear, mean: &[f64], covariance: &[f64], noise: f
 /// The mean and covariance of $w \sim N(0, \alpha^{-1}I)$ given $o \sim N(Lw, S)$.
 fn given(o: &[f64], gain: &[f64], spread: &[f64], alpha: f64, n: usize) -> Option<(Vec<f64>, Vec<f64>)> {
     let mut spread = spread.to_vec();
-    // Directions in which nothing varies, as between the levels of a column and the bias, must not divide by 0.
-    let least = 1e-9 * (trace(&spread, n) / n as f64 + 1e-12);
-    (0..n).for_each(|k| spread[k * (n + 1)] += least);
+    // Directions without variation, as between the levels of a column and the bias, must not divide by 0.
+    let floor = 1e-9 * (trace(&spread, n) / n as f64 + 1e-12);
+    (0..n).for_each(|k| spread[k * (n + 1)] += floor);
     let weights = matrix::symmetric_inverse(&spread, n)?;
     let back = matrix::multiply(&matrix::transpose(gain, n), &weights, n);
     let mut precision = matrix::multiply(&back, gain, n);

@@ -29,7 +29,7 @@ fn simulate(records: usize, inputs: usize, seed: u64) -> (Vec<f64>, Vec<f64>) {
     (values, weights)
 }
 
-/// The bound of public records.
+/// The evidence lower bound of public records.
 fn evidence(model: &VariationalLogistic, values: &[f64], width: usize) -> f64 {
     let expectations = model.condition();
     let records: f64 = values.chunks(width).map(|record| model.bound(&expectations, record)).sum();
@@ -52,7 +52,7 @@ fn without_noise_the_bound_never_falls() {
     let mut vb = Vb::new(records, vec![0.0; width]);
     let mut bounds = vec![evidence(&model, &values, inputs + 1)];
     for _ in 0..60 {
-        vb.step(&mut model, &mut wall, id, StepSize::Whole).unwrap();
+        vb.step(&mut model, &mut wall, id, StepSize::Full).unwrap();
         bounds.push(evidence(&model, &values, inputs + 1));
     }
     assert!(bounds.windows(2).all(|b| b[1] >= b[0] - 1e-9), "{bounds:?}");
@@ -77,7 +77,7 @@ fn the_maximising_step_is_a_numerical_optimum() {
     let noise_variance = vec![0.0; sums.len()];
     let sums = crate::engine::vb::ExpectedSums { records: 50.0, values: sums, noise_variance };
     model.maximise(&sums);
-    // What the bound is in the globals: expected statistics times natural parameters, less divergences.
+    // The bound as a function of the globals: expected statistics times natural parameters, minus divergences.
     let mut second = vec![0.0; 9];
     symmetric::from_coordinates(&sums.values[3..], 3, &mut second);
     let units = model.units();
@@ -114,9 +114,9 @@ fn the_maximising_step_is_a_numerical_optimum() {
     }
 }
 
-/// Every domain holds every record, however wild, at any weights; and the records that the sensitivity is named after reach it.
+/// Every domain contains every record, however extreme, at any weights; and extremal records attain the sensitivity.
 #[test]
-fn statistics_stay_within_their_reach() {
+fn statistics_stay_within_their_clipping_norm() {
     let (inputs, radius) = (4, 1.7f64);
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let norm = |x: &[f64]| dot(x, x).sqrt();
@@ -152,7 +152,8 @@ fn statistics_stay_within_their_reach() {
         let Geometry::Ball { radius: allowed } = model.geometry() else { panic!("a ball") };
         assert!(norm(&out) <= allowed * (1.0 + 1e-12));
     }
-    // The class of a record whose inputs are as long as the radius, and all is undecided: the distance is 2 times r/2.
+    // A record whose inputs are as long as the radius, at probability one half: the distance between its classes is 2
+    // times r/2.
     let x = ((radius * radius - 1.0) / inputs as f64).sqrt();
     let [a, b] = [1.0, -1.0].map(|class| {
         let record: Vec<f64> = [x; 4].into_iter().chain([class]).collect();
@@ -164,7 +165,7 @@ fn statistics_stay_within_their_reach() {
     assert!((norm(&gap) - radius).abs() < 1e-12);
 }
 
-/// The mean of a weighted score over classes is 0 at the true weights, for any inputs: so weighting costs no bias.
+/// The mean of a weighted score over classes is 0 at the true weights, for any inputs: so weighting adds no bias.
 #[test]
 fn weighted_scores_are_unbiased() {
     let weights = [1.5, -2.0, 0.3];
@@ -180,12 +181,12 @@ fn weighted_scores_are_unbiased() {
     }
 }
 
-/// Curvatures are the derivatives of mean scores, by differences.
+/// Curvatures are the derivatives of mean scores, by finite differences.
 #[test]
 fn curvatures_are_those_of_the_scores() {
     let (weights, inputs, radius) = ([1.0, -0.5, 0.2], [0.7, -0.4], 1.1);
     let p = sigmoid(weights[0] * inputs[0] + weights[1] * inputs[1] + weights[2]);
-    // The mean score at other weights, of records whose classes have the probabilities of these.
+    // The mean score at other weights, for records whose classes have the probabilities of these.
     let mean = |other: &[f64]| {
         let mut mean = [0.0; 3];
         for (class, probability) in [(1.0, p), (-1.0, 1.0 - p)] {
@@ -216,13 +217,13 @@ fn fit(values: Vec<f64>, plan: &LogisticPlan, privacy: &Privacy, seed: u64) -> (
     let (posterior, receipt) = plan.fit(records, source, Some(privacy), Box::new(Unlimited)).unwrap();
     let d = plan.size();
     let covariance = &posterior.moments.covariance;
-    // The diagonal is all there is of many weights.
+    // For many weights only the diagonal is kept.
     let step = if covariance.len() > d { d + 1 } else { 1 };
     let sd = covariance.iter().step_by(step).map(|variance| variance.sqrt()).collect();
     (posterior.moments.mean, sd, receipt.projections)
 }
 
-/// Without noise the weights are those of the weighted scores: a Newton step from them leads nowhere.
+/// Without noise the weights solve the weighted scores: a Newton step from them is 0.
 #[test]
 fn without_noise_the_scores_are_solved() {
     let (values, _) = simulate(3000, 4, 11);
@@ -242,14 +243,15 @@ fn without_noise_the_scores_are_solved() {
     symmetric::from_coordinates(&curvature, 5, &mut block);
     let mut step = vec![0.0; 5];
     matrix::times(&matrix::symmetric_inverse(&block, 5).unwrap(), 5, &score, &mut step);
-    // The prior draws the mean towards 0 by about w V alpha, which is far below a standard deviation.
+    // The prior shrinks the mean by about w V alpha, which is far below a standard deviation.
     for (k, step) in step.iter().enumerate() {
         let sd = posterior.moments.covariance[k * 6].sqrt();
         assert!(step.abs() < 0.2 * sd, "{k}: {step} of {sd}");
     }
 }
 
-/// 95 % intervals of weights hold the truth, which is drawn from the prior, in 92 to 98 of 100 cases, whatever the budget.
+/// 95 % intervals of weights cover the truth, which is drawn from the prior, in 92 to 98 of 100 cases, whatever the
+/// budget.
 #[test]
 fn intervals_cover_at_every_epsilon() {
     let inputs = 5;
@@ -270,7 +272,7 @@ fn intervals_cover_at_every_epsilon() {
     }
 }
 
-/// With a noise multiplier of a million it makes no difference whether all classes are exchanged.
+/// With a noise multiplier of a million the result is the same if all classes are exchanged.
 #[test]
 fn huge_noise_destroys_the_logistic_regression() {
     let privacy = Privacy::new(1.0, 1e-6, Adjacency::ReplaceOne).unwrap();
@@ -301,7 +303,7 @@ fn lost_eigenvalues_are_counted() {
     let plan = LogisticPlan::new(&[1; 6], 50, 1.0, Some(&privacy)).unwrap();
     let (mean, sd, projections) = fit(values, &plan, &privacy, 3);
     assert!(projections > 0);
-    // 50 records say nothing at this budget: the prior is left.
+    // 50 records carry no information at this budget: the prior remains.
     assert!(sd.iter().all(|sd| (0.5..2.0).contains(sd)) && mean.iter().all(|m| m.abs() < 4.0));
 }
 
@@ -318,8 +320,9 @@ fn the_budget_is_used() {
     }
 }
 
-/// Records of columns with so many levels, and classes by weights that are draws of deviation `sd`; the bias is 0. Columns depend on each other: a share
-/// of levels and numbers is by one draw for all of a record.
+/// Records of columns with these numbers of levels, and classes by weights that are normal with standard deviation
+/// `sd`; the bias is 0. Columns are correlated: a share of levels and numbers is determined by one draw for all of a
+/// record.
 fn simulate_dependent(
     records: usize,
     columns: &[usize],
@@ -347,8 +350,8 @@ fn simulate_dependent(
     (values, weights)
 }
 
-/// Scores of new records: the share of 95 % intervals that hold the truth, first with and then without the noise, and what is left of the
-/// squares of the truth.
+/// Scores of new records: the coverage of 95 % intervals, first with and then without the noise, and the remaining
+/// share of the squares of the truth.
 fn scores_found(
     columns: &[usize],
     plan: &LogisticPlan,
@@ -377,8 +380,8 @@ fn scores_found(
     found
 }
 
-/// With as many weights as make a matrix too noisy for its own sake, 95 % intervals of scores of new records hold the truth in 90 to 98 of 100 cases,
-/// also where columns depend on each other. Intervals that do not know the noise do not.
+/// With as many weights as make a matrix too noisy to be used alone, 95 % intervals of scores of new records have a
+/// coverage of 90 to 98 %, also where columns are correlated. Intervals that ignore the noise do not.
 #[test]
 fn pooled_scores_have_intervals_that_cover() {
     let columns = [12, 1, 9, 1, 7, 1, 6];
@@ -409,7 +412,8 @@ fn total_score(values: &[f64], query: &impl Query) -> Vec<f64> {
     score
 }
 
-/// Without noise, weights of the pooled fit are those at which scores vanish, though their law is not normal.
+/// Without noise, weights of the pooled fit are those at which scores vanish, though scores are not normal over
+/// records.
 #[test]
 fn without_noise_pooled_scores_are_solved() {
     let columns = [20, 1, 15, 1];
@@ -422,13 +426,13 @@ fn without_noise_pooled_scores_are_solved() {
     let posterior = plan.fit_openly(records, NoiseSource::insecure_from_seed(1)).unwrap();
     let mean = &posterior.moments.mean;
     let score = total_score(&values, &Scores { weights: mean, radius: plan.radius });
-    // What is left is the pull of the prior, which is about as large as the weights; scores at 0 are hundreds.
-    let pull = dot(mean, mean).sqrt();
-    assert!(dot(&score, &score).sqrt() < 5.0 * pull, "{score:?}");
+    // The remainder is due to the prior, which is about as large as the weights; scores at 0 are hundreds.
+    let length = dot(mean, mean).sqrt();
+    assert!(dot(&score, &score).sqrt() < 5.0 * length, "{score:?}");
 }
 
-/// As with too many weights for a matrix, columns are taken to be independent, which these are: the scores of new records are found,
-/// though the weights of levels are only known up to one number in each column.
+/// As with too many weights for a matrix, columns are assumed to be independent, which these are: the scores of new
+/// records are found, though the weights of levels are only identified up to a constant in each column.
 #[test]
 fn independent_columns_are_enough_for_scores() {
     let columns = [20, 1, 20, 1, 10, 8];
@@ -436,13 +440,14 @@ fn independent_columns_are_enough_for_scores() {
     let plan = LogisticPlan::with(&columns, 20_000, 1.0, Some(&privacy), Kind::Columns).unwrap();
     assert_eq!(plan.sums().len(), 3);
     let [aware, naive, left] = scores_found(&columns, &plan, &privacy, (0.0, 1.0), 8);
-    // What is left is the noise; the prior alone would leave all. Intervals that do not know the noise miss more than those that do.
+    // The remainder is the noise; the prior alone would leave all. Intervals that ignore the noise miss more than
+    // those that include it.
     assert!(left < 0.2, "{left}");
     assert!(aware > naive, "{aware} and {naive}");
 }
 
-/// The same with too many weights for products, of scores that vary as much as those of most data: intervals hold 88 of 100 truths or more, also where
-/// columns depend on each other, which is found out on the way.
+/// The same with too many weights for second moments, for scores that vary as much as those of most data: intervals
+/// have a coverage of at least 88 %, also where columns are correlated, which is estimated during the steps.
 #[test]
 fn scores_of_many_weights_have_intervals_that_cover() {
     let columns = [10; 31];
@@ -462,9 +467,10 @@ fn scores_of_many_weights_have_intervals_that_cover() {
     }
 }
 
-/// Where noise would hide products they are not released, though there are few enough weights; intervals hold 88 of 100 truths or more all the same.
-/// The bound is two standard errors of the runs below that. Over 300 runs the share is 0.896 and 0.921, with errors of 0.004; without the release of
-/// the number of known targets it was 0.888 and 0.914.
+/// Where second moments would be mostly noise they are not released, though there are few enough weights; intervals
+/// have a coverage of at least 88 % all the same. The bound is two standard errors of the runs below that. Over 300
+/// runs the share is 0.896 and 0.921, with errors of 0.004; without the release of the number of known targets it was
+/// 0.888 and 0.914.
 #[test]
 fn products_that_would_be_noise_are_not_released() {
     let columns = [12, 1, 9, 1, 7, 1, 6];
@@ -481,7 +487,8 @@ fn products_that_would_be_noise_are_not_released() {
     }
 }
 
-/// Without noise, scores all but vanish where columns of many weights depend on each other, though they are taken to be independent.
+/// Without noise, scores nearly vanish where columns of many weights are correlated, though they are assumed to be
+/// independent.
 #[test]
 fn without_noise_scores_of_many_weights_are_solved() {
     let columns = [20, 1, 15, 1];
@@ -489,7 +496,8 @@ fn without_noise_scores_of_many_weights_are_solved() {
     let plan = LogisticPlan::with(&columns, 5000, 1.0, None, Kind::Columns).unwrap();
     let records = Records::new(values.clone(), plan.size()).unwrap();
     let posterior = plan.fit_openly(records, NoiseSource::insecure_from_seed(1)).unwrap();
-    // The mean size of numbers between -1 and 1 is 1/2, which says that their mean square is about (1/2)^1.5.
+    // The mean absolute value of numbers between -1 and 1 is 1/2, so the estimate of their mean square is about
+    // (1/2)^1.5.
     let levels = |m: &f64| m * (1.0 - m);
     let centre: Vec<f64> = posterior.centre.iter().copied().chain([0.0]).collect();
     let square =
@@ -503,11 +511,11 @@ fn without_noise_scores_of_many_weights_are_solved() {
         (dot(&score, &score).sqrt(), varies.sqrt())
     };
     let (start, end) = (scores(&vec![0.0; plan.size()]), scores(&posterior.moments.mean));
-    // Less is left of their sum than it varies from one set of records to another.
+    // Their sum is smaller than its variation between sets of records.
     assert!(start.0 > 5.0 * start.1 && end.0 < end.1, "{start:?} {end:?}");
 }
 
-/// Thousands of inputs, mostly 0: what is released, worked with and kept has as many numbers as there are inputs.
+/// Thousands of inputs, mostly 0: releases, working memory and posterior have as many numbers as there are inputs.
 #[test]
 fn thousands_of_inputs_take_no_matrix() {
     let (inputs, records) = (4000, 1000);
@@ -533,7 +541,7 @@ fn thousands_of_inputs_take_no_matrix() {
     assert!(posterior.positive(&new) < 0.3);
 }
 
-/// Without noise and with columns of levels, which always sum to the bias, there is a posterior all the same.
+/// Without noise and with columns of levels, which always sum to the bias, the posterior is proper.
 #[test]
 fn collinear_levels_are_no_obstacle() {
     let mut rng = ChaCha8Rng::seed_from_u64(6);
@@ -552,7 +560,7 @@ fn collinear_levels_are_no_obstacle() {
     assert!(posterior.moments.mean[11] > posterior.moments.mean[0] + 1.0);
 }
 
-/// Levels of a column exclude each other: what noise says about that is dropped.
+/// Levels of a column exclude each other: noise in their products is dropped.
 #[test]
 fn levels_exclude_each_other() {
     let mut values = vec![1.0; Curvatures::width(4)];

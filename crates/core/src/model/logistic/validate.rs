@@ -4,7 +4,7 @@ use super::LogisticPlan;
 use crate::field::{self, FieldError};
 
 impl LogisticPlan {
-    /// Whether every field is in its range, and agrees with the others.
+    /// Checks that every field is in range and consistent with the others.
     ///
     /// # Errors
     /// [`FieldError`].

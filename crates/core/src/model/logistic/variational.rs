@@ -45,8 +45,8 @@ impl VariationalLogistic {
         let mut covariance = vec![0.0; d * d];
         (0..d).for_each(|k| covariance[k * (d + 1)] = 1.0 / prior.mean());
         let units = Share::scales(&[
-            Share { width: d, reach: 0.5 * radius, weight: 1.0 },
-            Share { width: symmetric::width(d), reach: 0.25 * radius * radius, weight: 1.0 },
+            Share { width: d, norm: 0.5 * radius, weight: 1.0 },
+            Share { width: symmetric::width(d), norm: 0.25 * radius * radius, weight: 1.0 },
         ]);
         Self { mean: vec![0.0; d], covariance, precision: prior, prior, radius, units }
     }
@@ -59,20 +59,20 @@ impl VariationalLogistic {
     ///
     /// # Privacy
     /// $\lVert v(y - \frac12)x\rVert \le r/2$ and $\lVert v E[\omega]xx^T\rVert_F \le r^2/4$ for the weight $v = \min(1, r^2/\lVert x\rVert^2)$. Attacked by
-    /// `statistics_stay_within_their_reach`.
+    /// `statistics_stay_within_their_clipping_norm`.
     #[must_use]
     pub fn geometry(&self) -> Geometry {
         Geometry::Ball { radius: 1.0 }
     }
 
-    /// What each statistic was divided by.
+    /// The scale that each statistic was divided by.
     #[must_use]
     pub fn units(&self) -> Vec<f64> {
         let d = self.size();
         repeat_n(self.units[0], d).chain(repeat_n(self.units[1], symmetric::width(d))).collect()
     }
 
-    /// What a record adds to the evidence lower bound, at the optimal local variable: for records that are public.
+    /// The contribution of a record to the evidence lower bound, at the optimal local variable: for public records.
     #[must_use]
     pub fn bound(&self, expectations: &SecondMoments, record: &[f64]) -> f64 {
         let (x, target) = features(record);
@@ -81,7 +81,7 @@ impl VariationalLogistic {
         weight * (0.5 * target * dot(&x, &self.mean) - polya_gamma::log_normaliser(c))
     }
 
-    /// The divergence of the globals from their priors, which the evidence lower bound is less by.
+    /// The divergence of the globals from their priors, which is subtracted in the evidence lower bound.
     #[must_use]
     pub fn divergence(&self) -> f64 {
         let d = self.size();
@@ -109,7 +109,7 @@ impl SecondMoments {
             let end = x.len().min(first + LANES);
             let (rows, after) = rest.split_at(end);
             rest = after;
-            // Two sums, so that one addition need not wait for the other.
+            // Two independent accumulators shorten the dependency chain.
             let (mut even, mut odd) = ([0.0; LANES], [0.0; LANES]);
             let ((pairs, last), x_pairs) = (rows.as_chunks::<2>(), x.as_chunks::<2>().0);
             for ([a, b], [x, y]) in pairs.iter().zip(x_pairs) {

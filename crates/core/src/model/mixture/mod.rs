@@ -4,8 +4,8 @@
 //!
 //! The weights $w$ are equal or have a Dirichlet prior, and $s^2$ is known or its reciprocal has a gamma prior. The
 //! approximation is a product of a Gaussian for each mean, and of a gamma and a Dirichlet where they are unknown. Labels
-//! are summed out in each site and never kept: nothing of the length of the data is part of the result. The posterior of
-//! a mixture has $J!$ equal modes; which of them is approximated is decided by where the means start.
+//! are summed out in each site and never kept: nothing in the result grows with the data. The posterior of a mixture
+//! has $J!$ equal modes; the initial means determine which of them is approximated.
 //!
 //! Not for: components of different shapes or sizes (the noise is shared and spherical), or choosing their number.
 //!
@@ -52,10 +52,10 @@ pub enum NoiseVariance {
     Unknown(Gamma),
 }
 
-/// How large components are.
+/// The weights of components.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Weights {
-    /// All alike.
+    /// All equal.
     Uniform,
     /// A symmetric Dirichlet prior with this concentration.
     Dirichlet(f64),
@@ -118,13 +118,13 @@ impl Mixture {
         Ok(Self { family, components, noise, weights, prior_precision: 1.0 / prior_variance, prior })
     }
 
-    /// $J$.
+    /// Number of components $J$.
     #[must_use]
     pub fn components(&self) -> usize {
         self.components
     }
 
-    /// $D$.
+    /// Number of columns $D$.
     #[must_use]
     pub fn dimension(&self) -> usize {
         self.family.dimension
@@ -136,7 +136,8 @@ impl Mixture {
         self.family
     }
 
-    /// The likelihood part that moves the means of the prior to these, each with this precision: where SEP may start.
+    /// The likelihood part that moves the means of the prior to these, each with this precision: a possible start of
+    /// SEP.
     ///
     /// # Panics
     /// If there is not one mean for each component.
@@ -168,7 +169,7 @@ impl Mixture {
         k * self.family.width()..(k + 1) * self.family.width()
     }
 
-    /// Those of the noise, and of the weights; empty if they are known.
+    /// The coordinates of the noise, and of the weights; empty if they are known.
     fn gamma_and_dirichlet(&self) -> (Range<usize>, Range<usize>) {
         let first = self.components * self.family.width();
         let second = first + if matches!(self.noise, NoiseVariance::Unknown(_)) { Gamma::WIDTH } else { 0 };
@@ -195,8 +196,8 @@ impl SiteModel for Mixture {
         cavity.site(self, record, out);
     }
 
-    /// A tenth of the prior's precision, concentration and rate, and the prior's shape: records may be worth a little less
-    /// than nothing, but not more than that.
+    /// A tenth of the prior's precision, concentration and rate, and the prior's shape: the information of records
+    /// may be slightly negative, but not more than that.
     fn project(&self, natural: &mut [f64]) -> u64 {
         let mut moved = 0;
         for k in 0..self.components {
@@ -205,8 +206,8 @@ impl SiteModel for Mixture {
         }
         let (gamma, dirichlet) = self.gamma_and_dirichlet();
         if let NoiseVariance::Unknown(prior) = self.noise {
-            let least = Gamma { rate: 0.1 * prior.rate, ..prior };
-            moved += u64::from(Gamma::raise(&mut natural[gamma], least));
+            let min = Gamma { rate: 0.1 * prior.rate, ..prior };
+            moved += u64::from(Gamma::raise(&mut natural[gamma], min));
         }
         if let Weights::Dirichlet(alpha) = self.weights {
             for x in &mut natural[dirichlet] {
@@ -274,7 +275,7 @@ impl Simulate for Mixture {
 }
 
 impl Mixture {
-    /// $\lambda \pm Pm$ for each component, at the means of the cavity.
+    /// Adds $\pm Pm$ to $\lambda$ for each component, at the means of the cavity.
     fn shift(&self, cavity: &MixtureCavity, natural: &mut [f64], sign: f64) {
         for k in 0..self.components {
             self.family.shift(cavity.mean(k, self.dimension()), &mut natural[self.component(k)], sign);
@@ -282,7 +283,7 @@ impl Mixture {
     }
 }
 
-/// Randomness that is public: for simulations of the model, never for noise.
+/// Public randomness: for simulations of the model, never for noise.
 pub(crate) fn public_rng(purpose: u64) -> ChaCha8Rng {
     ChaCha8Rng::seed_from_u64(purpose)
 }
@@ -332,27 +333,27 @@ impl Model for Mixtures {
     }
     fn new_plan(
         &self,
-        facts: &TableShape,
+        shape: &TableShape,
         privacy: Option<&Privacy>,
     ) -> Result<Box<dyn Planned>, ModelError> {
-        let settings = Settings::new(self, facts)?;
+        let settings = Settings::new(self, shape)?;
         let components = settings.integer("components");
         let noise_sd = settings.number("noise-sd");
         let prior_variance = settings.number("prior-variance");
         let Some(privacy) = privacy else {
             return Err(ModelError::OnlyWithPrivacy { model: self.name() });
         };
-        let model = mixture(components, facts.inputs(), noise_sd, prior_variance)?;
-        let plan = MixturePlan::new(&model, facts.records, privacy)?;
+        let model = mixture(components, shape.inputs(), noise_sd, prior_variance)?;
+        let plan = MixturePlan::new(&model, shape.records, privacy)?;
         Ok(Box::new(PlannedMixture { noise_sd, prior_variance, plan }))
     }
     fn parse_plan(&self, _: &TableShape, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
         Ok(Box::new(parse::<PlannedMixture>(self.name(), plan)?))
     }
     /// The prior has a matrix for each component.
-    fn least_estimate(&self, facts: &TableShape) -> Option<Estimate> {
-        let components = facts.settings.get("components").and_then(SettingValue::as_f64).unwrap_or(1.0);
-        Some(matrices(components, facts.inputs() as f64))
+    fn least_estimate(&self, shape: &TableShape) -> Option<Estimate> {
+        let components = shape.settings.get("components").and_then(SettingValue::as_f64).unwrap_or(1.0);
+        Some(matrices(components, shape.inputs() as f64))
     }
     fn load(&self, saved: &Saved) -> Result<Box<dyn Posterior>, ModelError> {
         Ok(Box::new(saved.restore::<MixturePosterior>(self.name())?))

@@ -14,51 +14,52 @@ use crate::wall::{Geometry, NoiseSource, Plan, PlanError, Records, Sampler, SumI
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What a private fit of a mixture will do, chosen from public numbers only. It can be edited and run.
+/// The plan of a private fit of a mixture, chosen from public numbers only. It can be edited and run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MixturePlan {
-    /// $N$.
+    /// Number of records $N$.
     pub records: usize,
-    /// $J$.
+    /// Number of components $J$.
     pub components: usize,
-    /// $D$.
+    /// Dimension $D$ of records.
     pub dimension: usize,
-    /// What may be spent.
+    /// $\varepsilon$ of the budget.
     pub epsilon: f64,
-    /// What may be spent.
+    /// $\delta$ of the budget.
     pub delta: f64,
-    /// Which data sets are neighbours.
+    /// The neighbour relation of data sets.
     pub adjacency: Adjacency,
-    /// Where the means start.
+    /// The initial means.
     pub start: StartPlan,
     /// The releases that refine them.
     pub sites: SitesPlan,
-    /// What to expect, if the components are apart.
+    /// Expected accuracy, for separated components.
     pub expected: Expected,
-    /// Why it is this plan.
+    /// The reasons for these choices.
     pub why: Vec<String>,
 }
 
-/// Where the means start.
+/// The initial means.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StartPlan {
-    /// At a private sketch of the records: the cosines and sines of their products with random frequencies.
+    /// Fitted to a private sketch of the records: the cosines and sines of their products with random frequencies.
     Sketch {
-        /// How many frequencies.
+        /// Number of frequencies.
         frequencies: usize,
-        /// What distances it resolves.
+        /// Resolution of the sketch.
         scale: f64,
-        /// The standard deviation of its noise over its sensitivity.
+        /// Standard deviation of its noise over its sensitivity.
         noise_multiplier: f64,
-        /// From how many places means are fitted to it.
+        /// Number of restarts of the fit of means.
         restarts: usize,
-        /// More than 1 widens what it says.
+        /// Tempering of the fit: more than 1 widens the uncertainty.
         temper: f64,
-        /// The share of the prior's variance to add to what it says, if it is too noisy to be believed.
-        doubt: f64,
+        /// The share of the prior's variance that is added to the uncertainty of a very noisy sketch.
+        #[serde(rename = "doubt")]
+        prior_share: f64,
     },
-    /// At public points, known to be about this near to the means.
+    /// Public points, known to be about this near to the means.
     Public {
         /// A point for each component.
         means: Vec<Vec<f64>>,
@@ -70,77 +71,76 @@ pub enum StartPlan {
 /// Releases of clipped sites of all records.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SitesPlan {
-    /// How many.
+    /// Number of releases.
     pub steps: u64,
-    /// The norm that a contribution is clipped to.
+    /// Clipping norm of a contribution.
     pub clip: f64,
-    /// How responsibilities are scaled beside the pulls.
+    /// Scale of responsibilities relative to the residuals of means.
     pub count_scale: f64,
-    /// The standard deviation of the noise over the sensitivity.
+    /// Standard deviation of the noise over the sensitivity.
     pub noise_multiplier: f64,
     /// Simulated records behind each linear response.
     pub simulated: usize,
 }
 
-/// What a plan expects for a component of average size that is apart from the others.
+/// Expected accuracy for a separated component of average size.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Expected {
-    /// The standard deviation of a coordinate of its mean that the records leave.
+    /// Standard deviation of a coordinate of its mean from sampling.
     pub data_sd: f64,
-    /// What privacy adds: clipping and noise.
+    /// Standard deviation due to privacy: clipping and noise.
     pub privacy_sd: f64,
     /// $E[KL(p \Vert q)]$ from the posterior without privacy: $\frac D2\log(1 + \text{privacy}^2/\text{data}^2)$.
     pub kl: f64,
-    /// Seconds, roughly, on one core.
+    /// Approximate seconds on one core.
     pub seconds: f64,
 }
 
-/// Steps that refine a start: more than one, since the response is linear only near the means, and few, since all of them
-/// together have the same noise however many they are.
+/// Number of steps that refine a start: more than one, since the response is linear only near the means, and few,
+/// since the noise of their average does not depend on their number.
 const STEPS: u64 = 8;
 
-/// Frequencies of a sketch: many more than there are coordinates of means to be found.
+/// Number of frequencies of a sketch: many more than there are coordinates of means.
 const FREQUENCIES: usize = 200;
 
-/// How many deviations of the noise a component of the sketch should stand out by.
-const STANDS_OUT: f64 = 12.0;
+/// Target peak of a component in the sketch, in standard deviations of the noise.
+const TARGET_PEAK: f64 = 12.0;
+/// Peak from which a sketch is reliable.
+const RELIABLE_PEAK: f64 = 8.0;
+/// Peak up to which the largest one may well be noise.
+const NOISE_PEAK: f64 = 4.0;
 
-/// From how many on a sketch is believed, and up to how many the largest peak may well be noise.
-const BELIEVED: f64 = 8.0;
-
-const NOISE: f64 = 4.0;
-
-/// The scale of responsibilities beside pulls.
+/// Scale of responsibilities relative to the residuals of means.
 const COUNT_SCALE: f64 = 0.1;
 
 impl MixturePlan {
     /// Chooses a plan from the model, the number of records and the budget. Nothing about the records is used.
     ///
-    /// Full batches: all releases are Gaussian, so only the sum of their squared signal to noise ratios matters, and neither
-    /// sampling nor many steps would add to it.
+    /// Full batches: all releases are Gaussian, so the cost depends only on the sum of their squared GDP parameters;
+    /// neither sampling nor many steps would change it.
     ///
     /// # Errors
-    /// [`FitError::Definition(DefinitionError::MixtureUnsupported)`] for models without a private fit, and what the accountant refuses.
+    /// [`FitError::Definition(DefinitionError::MixtureUnsupported)`] for models without a private fit, and those of the accountant.
     pub fn new(model: &Mixture, records: usize, privacy: &Privacy) -> Result<Self, FitError> {
         let noise_variance = known_noise(model)?;
         let (j, d) = (model.components(), model.dimension());
         let each = records as f64 / j as f64;
         let mu = gaussian_mu(privacy)?;
-        // One record moves a sum by this many radii.
+        // The sensitivity is this many radii.
         let factor = privacy.adjacency().sensitivity_factor(2.0);
         let scale = (2.0 * noise_variance * d as f64).sqrt();
         let peak = each * (scale * scale / (scale * scale + noise_variance)).powf(d as f64 / 2.0);
-        let wanted = (STANDS_OUT * factor / (mu * peak)).powi(2);
-        let share = wanted.clamp(0.02, 0.95);
-        let enough = wanted <= 0.95;
-        let stands_out = STANDS_OUT * (share / wanted).sqrt();
+        let required = (TARGET_PEAK * factor / (mu * peak)).powi(2);
+        let share = required.clamp(0.02, 0.95);
+        let enough = required <= 0.95;
+        let peak_sds = TARGET_PEAK * (share / required).sqrt();
         let start = StartPlan::Sketch {
             frequencies: FREQUENCIES,
             scale,
             noise_multiplier: 1.0 / (mu * share.sqrt()),
             restarts: if enough { 30 } else { 60 },
             temper: if enough { 1.0 } else { 2.0 },
-            doubt: ((BELIEVED - stands_out) / (BELIEVED - NOISE)).clamp(0.0, 1.0),
+            prior_share: ((RELIABLE_PEAK - peak_sds) / (RELIABLE_PEAK - NOISE_PEAK)).clamp(0.0, 1.0),
         };
         let mut plan = Self {
             records,
@@ -159,20 +159,20 @@ impl MixturePlan {
             },
             expected: Expected { data_sd: 0.0, privacy_sd: 0.0, kl: 0.0, seconds: 0.0 },
             why: vec![format!(
-                "{:.0} % of the budget for a sketch in which a component stands out by {:.1} deviations of the noise{}",
+                "{:.0} % of the budget for a sketch in which a component has a peak of {:.1} standard deviations of the noise{}",
                 100.0 * share,
-                stands_out,
-                if enough { "" } else { ": too little to be sure of the modes, so the result will be wide" },
+                peak_sds,
+                if enough { "" } else { ": too little to identify the modes, so the posterior will be wide" },
             )],
         };
         plan.choose_sites(noise_variance, mu * (1.0 - share).sqrt());
         Ok(plan)
     }
 
-    /// The same from public points, each coordinate known to within `sd`: no sketch is needed.
+    /// A plan from public points, each coordinate known to within `sd`: no sketch is needed.
     ///
     /// # Errors
-    /// As [`new`](Self::new), and if there is not one point for each component.
+    /// As [`new`](Self::new), and if the number of points is not that of components.
     pub fn from_points(
         model: &Mixture,
         records: usize,
@@ -183,13 +183,14 @@ impl MixturePlan {
         let noise_variance = known_noise(model)?;
         let mut plan = Self::new(model, records, privacy)?;
         plan.start = StartPlan::Public { means, sd };
-        plan.why = vec!["all of the budget refines public points".into()];
+        plan.why = vec!["the whole budget refines public points".into()];
         plan.check(model)?;
         plan.choose_sites(noise_variance, gaussian_mu(privacy)?);
         Ok(plan)
     }
 
-    /// The clip that makes the variance of a component's mean least, and the noise that `mu` buys.
+    /// The clipping norm of minimum variance of a component's mean, and the noise multiplier for the GDP parameter
+    /// `mu`.
     fn choose_sites(&mut self, noise_variance: f64, mu: f64) {
         let d = self.dimension as f64;
         let each = self.records as f64 / self.components as f64;
@@ -224,13 +225,13 @@ impl MixturePlan {
             seconds: contributions * 4e-8 * (self.components * self.dimension) as f64 + 0.5,
         };
         self.why.push(format!(
-            "clip {best:.3}: beyond it, less bias is outweighed by more noise; a mean is expected to be off by {:.4} from \
-             the records and {:.4} from privacy",
+            "clipping norm {best:.3}: beyond it, less bias is outweighed by more noise; the expected error of a mean is {:.4} from \
+             sampling and {:.4} from privacy",
             data.sqrt(),
             privacy.sqrt()
         ));
         self.why.push(format!(
-            "{} releases of all records: few are enough, as each uses every record and the optimal damping averages them",
+            "{} releases over all records: few are enough, as each uses every record and the optimal damping averages them",
             self.sites.steps
         ));
     }
@@ -245,8 +246,8 @@ impl MixturePlan {
             return Err(FitError::OtherModel("one public point for each component"));
         }
         let start_is_positive = match self.start {
-            StartPlan::Sketch { frequencies, scale, temper, doubt, .. } => {
-                frequencies > 0 && scale > 0.0 && temper > 0.0 && doubt >= 0.0
+            StartPlan::Sketch { frequencies, scale, temper, prior_share, .. } => {
+                frequencies > 0 && scale > 0.0 && temper > 0.0 && prior_share >= 0.0
             }
 
             StartPlan::Public { sd, .. } => sd > 0.0,
@@ -259,7 +260,7 @@ impl MixturePlan {
         }
     }
 
-    /// The releases, for the wall.
+    /// The planned releases.
     pub(crate) fn releases(&self) -> Result<(Plan, Option<SumId>, SumId), PlanError> {
         self.validate()?;
         let mut plan = Plan::new(self.records, self.adjacency);
@@ -286,10 +287,10 @@ impl MixturePlan {
         Ok((plan, sketch, sites))
     }
 
-    /// What it costs.
+    /// The cost of the plan.
     ///
     /// # Errors
-    /// [`PlanError`] if the wall would refuse it.
+    /// [`PlanError`] if the wall refuses the plan.
     pub fn price(&self) -> Result<reticent_accounting::Cost, PlanError> {
         self.releases()?.0.price(self.delta)
     }
@@ -316,7 +317,7 @@ impl MixturePlan {
         Ok((posterior, wall.finish(projections)?))
     }
 
-    /// Fits what a wall of this plan releases. How often something was moved back into its domain comes with it.
+    /// Fits through a wall of this plan. Returns the number of projections with the posterior.
     ///
     /// # Errors
     /// [`FitError`].
@@ -326,7 +327,7 @@ impl MixturePlan {
         let noise_variance = known_noise(model)?;
         let (j, d, n) = (self.components, self.dimension, self.records as f64);
         let start = match (&self.start, sketch) {
-            (StartPlan::Sketch { frequencies, scale, restarts, temper, doubt, .. }, Some(id)) => {
+            (StartPlan::Sketch { frequencies, scale, restarts, temper, prior_share, .. }, Some(id)) => {
                 let prior_means: Vec<Vec<f64>> = (0..j).map(|k| model.prior_mean(k)).collect();
                 let centre: Vec<f64> =
                     (0..d).map(|i| prior_means.iter().map(|mean| mean[i]).sum::<f64>() / j as f64).collect();
@@ -335,7 +336,7 @@ impl MixturePlan {
                 let released = wall.sum(id, &sketch)?;
                 let effort = Effort { restarts: *restarts, temper: *temper };
                 let mut start = sketch.fit(&released.values, released.noise_sd[0], effort);
-                (0..j * d).for_each(|u| start.covariance[u * (j * d + 1)] += doubt * spread);
+                (0..j * d).for_each(|u| start.covariance[u * (j * d + 1)] += prior_share * spread);
                 start
             }
             (StartPlan::Public { means, sd }, _) => {
@@ -353,7 +354,7 @@ impl MixturePlan {
             count_scale: self.sites.count_scale,
             draws: self.sites.simulated,
         };
-        let (posterior, projections) = refine.run(start, self.sites.steps, |pulls| wall.sum(sites, pulls))?;
+        let (posterior, projections) = refine.run(start, self.sites.steps, |residuals| wall.sum(sites, residuals))?;
         Ok((posterior, projections))
     }
 }
@@ -373,7 +374,7 @@ pub(super) struct PlannedMixture {
     pub(super) plan: MixturePlan,
 }
 
-/// Of the means of all components together, and of each.
+/// Widths of the means of all components together, and of each.
 pub(super) fn matrices(components: f64, dimension: f64) -> Estimate {
     let (size, blocks) = (components * dimension, components * dimension * dimension);
     let cubes = size.powi(3) + components * dimension.powi(3);
@@ -403,9 +404,9 @@ impl Planned for PlannedMixture {
     fn expected(&self) -> Vec<(String, f64)> {
         let expected = &self.plan.expected;
         vec![
-            ("error of a mean from the records".into(), expected.data_sd),
+            ("error of a mean from sampling".into(), expected.data_sd),
             ("error of a mean from privacy".into(), expected.privacy_sd),
-            ("KL from the exact posterior".into(), expected.kl),
+            ("KL divergence from the exact posterior".into(), expected.kl),
         ]
     }
 
@@ -413,8 +414,8 @@ impl Planned for PlannedMixture {
         self.plan.why.clone()
     }
 
-    fn validate(&self, facts: &TableShape) -> Result<(), ModelError> {
-        same_shape("mixture", (self.plan.dimension, self.plan.records), facts)?;
+    fn validate(&self, shape: &TableShape) -> Result<(), ModelError> {
+        same_shape("mixture", (self.plan.dimension, self.plan.records), shape)?;
         let fields = || {
             field::number("noise_sd", self.noise_sd, 1e-4..=1e3)?;
             field::number("prior_variance", self.prior_variance, field::PRIOR)?;
@@ -436,7 +437,7 @@ impl Planned for PlannedMixture {
             let (frequencies, restarts) = (frequencies as f64, restarts as f64);
             all = all.releases(1.0, 2.0 * frequencies, records, frequencies * (d + 30.0));
             all.memory += 8.0 * frequencies * (d + 4.0 * size);
-            // Candidates for each component, climbed to; and descents with a matrix for each.
+            // Candidates for each component with mean shift; and descents with a matrix for each.
             let candidates = j * 36.0 * 8.0 * frequencies * (3.0 * d + 30.0);
             let descents = (8.0 * j + 60.0) * (frequencies * (size * size + 30.0 * j) + size.powi(3));
             all.operations += restarts * (candidates + descents) + 3200.0 * frequencies * size;

@@ -1,4 +1,4 @@
-//! What a fitted mixture says: its components, and new records.
+//! The posterior of a mixture: its components, and predictions.
 
 use crate::engine::{Fit, Noise};
 use crate::family::{Covariance, Dirichlet, Gamma, Gaussian, Moments};
@@ -11,35 +11,35 @@ use serde::{Deserialize, Serialize};
 /// The posterior of a component's mean, and its weight.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Component {
-    /// $m$.
+    /// Posterior mean $m$.
     pub mean: Vec<f64>,
-    /// $V$: what the records leave open, row by row.
+    /// Posterior covariance $V$ without the privacy noise, in row-major order.
     pub data_covariance: Vec<f64>,
-    /// What the privacy noise adds, to first order: $V \Sigma V$, where $\Sigma$ is the covariance of the noise in
-    /// $\lambda$ less the noise in $P$ times $m$.
+    /// Covariance added by the privacy noise, to first order: $V \Sigma V$, where $\Sigma$ is the covariance of the
+    /// noise in $\lambda$ minus the noise in $P$ times $m$.
     pub noise_covariance: Vec<f64>,
-    /// The divergence that the privacy noise is expected to leave, to leading order: see [`theory`](crate::theory).
+    /// The expected divergence due to the privacy noise, to leading order: see [`theory`](crate::theory).
     pub expected_kl: f64,
     /// The expected weight.
     pub weight: f64,
 }
 
 impl Component {
-    /// Mean and covariance with both kinds of uncertainty: what should be reported.
+    /// Mean and covariance including the privacy noise: these should be reported.
     #[must_use]
     pub fn moments(&self) -> Moments {
         let both = self.data_covariance.iter().zip(&self.noise_covariance);
         Moments { mean: self.mean.clone(), covariance: both.map(|(data, noise)| data + noise).collect() }
     }
 
-    /// Without that of the privacy noise: too sure of itself.
+    /// Mean and covariance that ignore the privacy noise: overconfident.
     #[must_use]
     pub fn naive_moments(&self) -> Moments {
         Moments { mean: self.mean.clone(), covariance: self.data_covariance.clone() }
     }
 }
 
-/// A fitted mixture: global parameters only.
+/// The posterior of a mixture: global parameters only.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MixturePosterior {
     /// The components.
@@ -54,7 +54,7 @@ fn expected_kl(family: Gaussian, natural: &[f64], mean: &[f64], noise: &Noise, b
     let wide = Gaussian { covariance: Covariance::Full, ..family };
     let mut precision = vec![0.0; d * d];
     family.precision(natural, &mut precision);
-    // What each coordinate of the family is in those of a full precision.
+    // The image of each coordinate of the family in those of a full precision.
     let images: Vec<Vec<f64>> = (0..narrow)
         .map(|k| {
             let unit: Vec<f64> = (0..narrow).map(|i| f64::from(u8::from(i == k))).collect();
@@ -80,7 +80,7 @@ fn expected_kl(family: Gaussian, natural: &[f64], mean: &[f64], noise: &Noise, b
 }
 
 impl MixturePosterior {
-    /// Reads a fit; `None` if it is no density.
+    /// The posterior of a fit; `None` if it is improper.
     #[must_use]
     pub fn new(model: &Mixture, fit: &Fit) -> Option<Self> {
         let (gamma, dirichlet) = model.gamma_and_dirichlet();
@@ -106,7 +106,7 @@ impl MixturePosterior {
         Some(Self { components: components?, noise_variance })
     }
 
-    /// $\log p(x)$ of a new record, and the probability that each component made it.
+    /// $\log p(x)$ of a new record, and the responsibility of each component.
     ///
     /// # Panics
     /// If the record has another dimension.
@@ -161,8 +161,8 @@ impl Posterior for MixturePosterior {
             let names: Vec<&str> = outside.map(|(_, name)| name.as_str()).collect();
             (!names.is_empty()).then(|| {
                 format!(
-                    "the mean of component {} is outside the bounds of {}, where no record is: it is noise or the \
-                     prior rather than a group of records",
+                     "the mean of component {} is outside the bounds of {}, where no record is: it is due to noise or the \
+                      prior rather than a group of records",
                     k + 1,
                     names.join(", ")
                 )

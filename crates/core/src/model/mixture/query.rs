@@ -5,25 +5,25 @@ use crate::model::mixture::MixtureCavity;
 use crate::model::mixture::sketch::Sketch;
 use crate::wall::Query;
 
-/// The pulls of a record at each mean, and its responsibilities.
-pub(super) struct Pulls<'a> {
+/// The residuals of a record about each mean, weighted by its responsibilities, and the responsibilities.
+pub(super) struct WeightedResiduals<'a> {
     pub(super) cavity: &'a MixtureCavity,
     pub(super) components: usize,
     pub(super) dimension: usize,
     pub(super) count_scale: f64,
 }
 
-impl Query for Pulls<'_> {
+impl Query for WeightedResiduals<'_> {
     fn width(&self) -> usize {
         self.components * (self.dimension + 1)
     }
 
     fn contribute(&self, record: &[f64], out: &mut [f64]) {
-        let (pulls, counts) = out.split_at_mut(self.components * self.dimension);
+        let (residuals, counts) = out.split_at_mut(self.components * self.dimension);
         self.cavity.responsibilities(record, counts);
-        for (k, pull) in pulls.chunks_exact_mut(self.dimension).enumerate() {
-            for ((pull, x), m) in pull.iter_mut().zip(record).zip(self.cavity.mean(k, self.dimension)) {
-                *pull = counts[k] * (x - m);
+        for (k, residual) in residuals.chunks_exact_mut(self.dimension).enumerate() {
+            for ((residual, x), m) in residual.iter_mut().zip(record).zip(self.cavity.mean(k, self.dimension)) {
+                *residual = counts[k] * (x - m);
             }
         }
         counts.iter_mut().for_each(|r| *r = self.count_scale * (*r - 1.0 / self.components as f64));

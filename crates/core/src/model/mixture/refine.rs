@@ -1,13 +1,15 @@
 //! DP-SEP in centred coordinates, with the response of the released sums known from the model.
 //!
-//! A record pulls at each mean by its centred site times $s^2$: to first order in $V_k/s^2$ that is $f_k = r_k(x - m_k)$. The pulls of
-//! all components, and its responsibilities $c(r_k - 1/J)$, are one vector, clipped once. The precision of the sites is *not*
-//! released. It would add to the width and the norm of the vector, and the model knows it: given where the means are, sites
-//! have an expected precision, and clipped sites an expected response to the true means $\mu$,
+//! The centred site of a record times $s^2$ is, to first order in $V_k/s^2$, the weighted residual
+//! $f_k = r_k(x - m_k)$. The residuals of all components, and the responsibilities $c(r_k - 1/J)$, are one vector,
+//! clipped once. The precision of the sites is *not* released. It would add to the width and the norm of the vector,
+//! and follows from the model: given the means, sites have an expected precision, and clipped sites an expected
+//! response to the true means $\mu$,
 //!
 //! $$E\Big[\sum_n f(x_n)\Big] = b + H(\mu - m) + \dots, \qquad H = N\,E[f\,\nabla_\mu \log p(x)^T], \quad K = N\,E[ff^T].$$
 //!
-//! $H$, $K$ and $b$ are averages over records that the model would make, so they are public, and they include what clipping does.
+//! $H$, $K$ and $b$ are averages over records simulated from the model, so they are public, and they include the
+//! effect of clipping.
 //! A released sum $g = \sum f + e - b$ with noise $e \sim N(0, \sigma^2 I)$ is then a linear observation of the means, and the optimal damping
 //! is a Kalman filter's: $\Sigma \leftarrow (\Sigma^{-1} + H^TH/\sigma^2)^{-1}$, $m \leftarrow m + \Sigma H^T g/\sigma^2$. $\Sigma$ is the covariance of the noise in $m$; that
 //! of the records is $H^{-1} K H^{-T}$, and the reported covariance is the sum of both.
@@ -15,23 +17,23 @@
 use crate::engine::SiteModel;
 use crate::family::{Covariance, Moments};
 use crate::math::matrix;
-use crate::model::mixture::query::Pulls;
+use crate::model::mixture::query::WeightedResiduals;
 use crate::model::mixture::sketch::Start;
 use crate::model::mixture::{Component, Mixture, MixtureCavity, MixturePosterior, normal, public_rng};
 use crate::wall::{Query, Released, WallError};
 
-/// How sums of clipped pulls respond to the means.
+/// The linear response of sums of clipped residuals to the means.
 struct Response {
     h: Vec<f64>,
     k: Vec<f64>,
     bias: Vec<f64>,
     /// $N E[\nabla\log p\,\nabla\log p^T]$.
     information: Vec<f64>,
-    /// How much of a contribution clipping leaves, on average.
+    /// Average share of a contribution after clipping.
     kept: f64,
 }
 
-/// What refining needs to know besides the records.
+/// Public inputs of the refinement.
 pub(super) struct Refine<'a> {
     pub model: &'a Mixture,
     pub records: f64,
@@ -43,10 +45,10 @@ pub(super) struct Refine<'a> {
 }
 
 impl Refine<'_> {
-    /// The response at these means, if the true ones are `means` plus a draw from $N(0, \Sigma)$. By pairs of opposite draws, with
-    /// public randomness.
-    fn response(&self, pulls: &Pulls<'_>, means: &[f64], sigma: &[f64]) -> Response {
-        let (j, d) = (pulls.components, pulls.dimension);
+    /// The response at these means, if the true ones are `means` plus a draw from $N(0, \Sigma)$. By antithetic
+    /// draws, with public randomness.
+    fn response(&self, residuals: &WeightedResiduals<'_>, means: &[f64], sigma: &[f64]) -> Response {
+        let (j, d) = (residuals.components, residuals.dimension);
         let size = j * d;
         let mut l = vec![0.0; size * size];
         let known = !matrix::cholesky(sigma, size, &mut l);
@@ -60,7 +62,7 @@ impl Refine<'_> {
         };
         let (mut truth, mut shift, mut score) = (vec![0.0; size], vec![0.0; size], vec![0.0; size]);
         let (mut record, mut scatter, mut z) = (vec![0.0; d], vec![0.0; d], vec![0.0; size]);
-        let (mut f, mut r) = (vec![0.0; pulls.width()], vec![0.0; j]);
+        let (mut f, mut r) = (vec![0.0; residuals.width()], vec![0.0; j]);
         let pairs = (self.draws / (2 * j)).max(1);
         for k in 0..j {
             for _ in 0..pairs {
@@ -72,21 +74,21 @@ impl Refine<'_> {
                 for sign in [1.0, -1.0] {
                     (0..size).for_each(|u| truth[u] = means[u] + sign * shift[u]);
                     (0..d).for_each(|i| record[i] = truth[k * d + i] + sign * scatter[i]);
-                    pulls.contribute(&record, &mut f);
+                    residuals.contribute(&record, &mut f);
                     let norm = f.iter().map(|x| x * x).sum::<f64>().sqrt();
                     let kept = if norm > self.clip { self.clip / norm } else { 1.0 };
                     self.score(&truth, &record, &mut r, &mut score);
                     response.kept += kept;
                     for u in 0..size {
-                        let pull = kept * f[u];
-                        // The score has mean zero: subtracting it leaves the mean, with less variance.
-                        response.bias[u] += pull - self.noise_variance * score[u];
-                        if pull.abs() + score[u].abs() < 1e-9 {
+                        let residual = kept * f[u];
+                        // The score has mean zero: subtracting it as a control variate reduces the variance.
+                        response.bias[u] += residual - self.noise_variance * score[u];
+                        if residual.abs() + score[u].abs() < 1e-9 {
                             continue;
                         }
                         for v in 0..size {
-                            response.h[u * size + v] += pull * score[v];
-                            response.k[u * size + v] += pull * kept * f[v];
+                            response.h[u * size + v] += residual * score[v];
+                            response.k[u * size + v] += residual * kept * f[v];
                             response.information[u * size + v] += score[u] * score[v];
                         }
                     }
@@ -118,13 +120,13 @@ impl Refine<'_> {
         }
     }
 
-    /// Releases `steps` sums from a start, and reads the posterior off the last state. Also how often a released size had to be
-    /// moved back into its domain.
+    /// Releases `steps` sums from a start, and returns the posterior of the last state, with the number of
+    /// projections of released sizes.
     pub fn run(
         &self,
         start: Start,
         steps: u64,
-        mut release: impl FnMut(&Pulls<'_>) -> Result<Released, WallError>,
+        mut release: impl FnMut(&WeightedResiduals<'_>) -> Result<Released, WallError>,
     ) -> Result<(MixturePosterior, u64), WallError> {
         let (j, d) = (self.model.components(), self.model.dimension());
         let size = j * d;
@@ -142,10 +144,11 @@ impl Refine<'_> {
         let (mut counts, mut count_precision) =
             (vec![each; j], 1.0 / (each * (1.0 - 1.0 / j as f64).max(0.1)));
         for step in 0..=steps {
-            // Twice, since how sure the cavity is depends on the information, and that hardly on the cavity.
+            // Twice, since the precision of the cavity depends on the information, and that only weakly on the
+            // cavity.
             self.condition(&full, &means, &precisions, &mut cavity);
-            let pulls = Pulls { cavity: &cavity, components: j, dimension: d, count_scale: self.count_scale };
-            let mut response = self.response(&pulls, &means, &sigma);
+            let residuals = WeightedResiduals { cavity: &cavity, components: j, dimension: d, count_scale: self.count_scale };
+            let mut response = self.response(&residuals, &means, &sigma);
             for matrix in [&mut response.h, &mut response.k, &mut response.information] {
                 for (u, x) in matrix.iter_mut().enumerate() {
                     *x *= (counts[u / size / d] * counts[u % size / d]).sqrt() / each;
@@ -160,18 +163,18 @@ impl Refine<'_> {
                 return Ok((self.posterior(&means, &sigma, &response), projections));
             }
             self.condition(&full, &means, &precisions, &mut cavity);
-            let pulls = Pulls { cavity: &cavity, components: j, dimension: d, count_scale: self.count_scale };
-            let released = release(&pulls)?;
+            let residuals = WeightedResiduals { cavity: &cavity, components: j, dimension: d, count_scale: self.count_scale };
+            let released = release(&residuals)?;
             let variance = released.noise_sd[0].powi(2).max(1e-12 * each);
             let (sums, count_sums) = released.values.split_at(size);
             let gap: Vec<f64> = sums.iter().zip(&response.bias).map(|(sum, bias)| sum - bias).collect();
-            // How large components are: a scalar Kalman filter for each, against what equal weights would make them.
+            // Sizes of components: a scalar Kalman filter for each, relative to equal weights.
             let gain = (self.count_scale * response.kept).max(1e-9);
             let precision = gain * gain / variance;
             for (count, sum) in counts.iter_mut().zip(count_sums) {
                 let found = each + sum / gain;
                 *count = (count_precision * *count + precision * found) / (count_precision + precision);
-                // Noise may make a component smaller than nothing.
+                // Noise may make a component's size negative.
                 if *count < 0.2 * each {
                     *count = 0.2 * each;
                     projections += 1;
@@ -211,7 +214,8 @@ impl Refine<'_> {
         full.condition(&natural, cavity);
     }
 
-    /// The means with what the records leave open, $H^{-1}KH^{-T}$, and with the noise, $\Sigma$; each times the prior.
+    /// The means with the sampling covariance $H^{-1}KH^{-T}$, and with that of the noise, $\Sigma$; each times the
+    /// prior.
     fn posterior(&self, means: &[f64], sigma: &[f64], response: &Response) -> MixturePosterior {
         let (j, d) = (self.model.components(), self.model.dimension());
         let size = j * d;
@@ -229,7 +233,7 @@ impl Refine<'_> {
             let Moments { mean, covariance } = self.with_prior(k, mean, &total);
             let noise_covariance: Vec<f64> =
                 covariance.iter().zip(&alone.covariance).map(|(a, b)| a - b).collect();
-            // Only the means are noisy: the precision is the model's.
+            // Only the means are noisy: the precision is that of the model.
             let expected_kl = matrix::symmetric_inverse(&alone.covariance, d)
                 .map_or(f64::MAX, |p| 0.5 * p.iter().zip(&noise_covariance).map(|(p, n)| p * n).sum::<f64>());
             Component {

@@ -12,14 +12,14 @@
 //! $$V'^{-1} - P_k = r_k B S_k^{-1} - \frac{c\, v v^T}{1 + c\, u^T v}, \qquad
 //!   V'^{-1}m' - P_k m_k = (V'^{-1} - P_k)\, m_k + \frac{r_k\, v}{1 + c\, u^T v},$$
 //!
-//! by $V_k - r_k G V_k = V_k B^{-1}$ and the formula of Sherman and Morrison. Nothing cancels when $r_k$ is small, and a component that
-//! is not responsible for a record costs nothing.
+//! by $V_k - r_k G V_k = V_k B^{-1}$ and the formula of Sherman and Morrison. There is no cancellation when $r_k$ is
+//! small, and a component that is not responsible for a record takes no time.
 
 use super::{Mixture, NoiseVariance, Weights};
 use crate::family::{Covariance, Dirichlet, Gamma};
 use crate::math::{matrix, symmetric};
 
-/// What sites need to know of a cavity.
+/// Functions of a cavity that sites need.
 #[derive(Debug, Default)]
 pub struct MixtureCavity {
     /// $\log w_k$, for the expected weights.
@@ -27,7 +27,7 @@ pub struct MixtureCavity {
     /// $m_k$.
     means: Vec<f64>,
     natural: Vec<f64>,
-    /// $s^2$, at which sites are made.
+    /// $s^2$ of the sites.
     noise_variance: f64,
     /// For each component $P_k$ as a matrix, or the diagonal of $V_k$.
     spreads: Vec<f64>,
@@ -39,22 +39,22 @@ pub struct MixtureCavity {
     log_determinants: Vec<f64>,
     /// $-\frac12\log|S_k|$.
     log_norms: Vec<f64>,
-    /// The same for the noise variances that the gamma needs, one after the other.
-    further: Vec<Further>,
+    /// As `inverses` and `log_norms`, for the further noise variances of the gamma site.
+    shifted: Vec<ShiftedNoise>,
     scratch: Vec<f64>,
 }
 
 /// The densities of a record under another noise variance.
 #[derive(Debug, Default)]
-struct Further {
+struct ShiftedNoise {
     inverses: Vec<f64>,
     log_norms: Vec<f64>,
 }
 
-/// Stack space for one site: enough for 5 dimensions and 30 components.
+/// Stack memory for one site: enough for 5 dimensions and 30 components.
 const STACK: usize = 128;
 
-/// Below this responsibility a record is not worth a rounding error to a component.
+/// Responsibilities below this are negligible.
 const NEGLIGIBLE: f64 = 1e-15;
 
 /// Calls a function with the dimension as a constant where that is common, so that its loops are unrolled.
@@ -136,16 +136,16 @@ impl MixtureCavity {
             }
         }
         self.noise_variance = noise[0];
-        let mut further = std::mem::take(&mut self.further);
+        let mut shifted = std::mem::take(&mut self.shifted);
         if noise[1] > 0.0 {
-            further.resize_with(2, Further::default);
-            for (further, &noise) in further.iter_mut().zip(&noise[1..]) {
-                self.densities(further, noise, j, d, size);
+            shifted.resize_with(2, ShiftedNoise::default);
+            for (shifted, &noise) in shifted.iter_mut().zip(&noise[1..]) {
+                self.densities(shifted, noise, j, d, size);
             }
         }
-        self.further = further;
+        self.shifted = shifted;
         // Last, so that the gains are those of the sites.
-        let mut first = Further {
+        let mut first = ShiftedNoise {
             inverses: std::mem::take(&mut self.inverses),
             log_norms: std::mem::take(&mut self.log_norms),
         };
@@ -154,7 +154,7 @@ impl MixtureCavity {
     }
 
     /// $S_k^{-1}$ and $-\frac12\log|S_k|$ for a noise variance.
-    fn densities(&mut self, out: &mut Further, noise: f64, j: usize, d: usize, size: usize) {
+    fn densities(&mut self, out: &mut ShiftedNoise, noise: f64, j: usize, d: usize, size: usize) {
         out.inverses.resize(j * size, 0.0);
         out.log_norms.resize(j, 0.0);
         let (scratch, l) = self.scratch.split_at_mut(d * d);
@@ -211,11 +211,11 @@ impl MixtureCavity {
         if let Weights::Dirichlet(_) = model.weights {
             dirichlet_site(&self.natural[dirichlet.clone()], responsibilities, &mut out[dirichlet]);
         }
-        if let (NoiseVariance::Unknown(_), [first, second]) = (model.noise, &self.further[..]) {
+        if let (NoiseVariance::Unknown(_), [first, second]) = (model.noise, &self.shifted[..]) {
             // E[tau] and E[tau^2] under the tilted distribution, from the evidence at shapes a, a + 1 and a + 2, with the
             // Student t replaced by a Gaussian of the same variance (Hernandez-Lobato, Adams, ICML 2015, section 3.2).
             let mut evidence =
-                |f: &Further| self.log_evidence(&f.inverses, &f.log_norms, record, d, full, responsibilities);
+                |f: &ShiftedNoise| self.log_evidence(&f.inverses, &f.log_norms, record, d, full, responsibilities);
             let (one, two) = (evidence(first), evidence(second));
             let cavity = Gamma::from_natural(&self.natural[gamma.clone()]);
             let mean = (one - log_evidence).exp() * cavity.mean();
@@ -228,14 +228,14 @@ impl MixtureCavity {
         }
     }
 
-    /// How much each component is responsible for a record.
+    /// The responsibility of each component for a record.
     pub(super) fn responsibilities(&self, record: &[f64], out: &mut [f64]) {
         let d = record.len();
         let full = self.inverses.len() == self.means.len() * d && d > 1;
         self.log_evidence(&self.inverses, &self.log_norms, record, d, full, out);
     }
 
-    /// The log density of a record, up to a constant, and how much each component is responsible for it.
+    /// The log density of a record, up to a constant, and the responsibility of each component.
     #[inline(always)]
     fn log_evidence(
         &self,
@@ -371,8 +371,8 @@ fn symmetric_product(a: &[f64], b: &[f64], d: usize, out: &mut [f64]) {
     }
 }
 
-/// The site of Dirichlet weights: the tilted distribution is a mixture of Dirichlets with one more in component $k$, with
-/// probability $r_k$. Matched are the means and the sum of the variances.
+/// The site of Dirichlet weights: the tilted distribution is a mixture of Dirichlets with one more count in component
+/// $k$, with probability $r_k$. The means and the sum of the variances are matched.
 fn dirichlet_site(natural: &[f64], responsibilities: &[f64], out: &mut [f64]) {
     let cavity = Dirichlet::from_natural(natural).concentration;
     let total: f64 = cavity.iter().sum();

@@ -1,14 +1,15 @@
-//! A private sketch of where the records are, for a start in the right mode.
+//! A private sketch of the records, for a start in the right mode.
 //!
-//! The posterior of a mixture has many modes, and where EP starts decides which it finds, with or without privacy. So the first
-//! release is a sketch: each record contributes
+//! The posterior of a mixture has many modes, and the start of EP determines which it finds, with or without privacy.
+//! So the first release is a sketch: each record contributes
 //! $m^{-1/2}(\cos w_i \cdot x, \sin w_i \cdot x)_{i \le m}$ for public random frequencies $w_i \sim N(0, I/h^2)$. Its norm is 1, whatever $x$ is, so
-//! nothing is lost to clipping, and no bounds are needed. Under the model, the expected sum is
+//! there is no clipping, and no bounds are needed. Under the model, the expected sum is
 //!
 //! $$z_i = \frac{N}{\sqrt m}\, e^{-s^2 |w_i|^2/2} \sum_k w_k e^{i w_i \cdot \mu_k},$$
 //!
-//! and the means are fitted to it by least squares from many starts, for free. What the sketch leaves open is a
-//! covariance: modes that fit about as well are mixed, so an ambiguous sketch is honest about it.
+//! and the means are fitted to it by least squares from many starts, which is post-processing. The remaining
+//! uncertainty is a covariance: modes that fit about equally well are mixed, so an ambiguous sketch gives a wide
+//! start.
 //!
 //! # Citation
 //! Rahimi, Recht, "Random features for large-scale kernel machines", NeurIPS 2007; Gribonval, Blanchard, Keriven, Traonmilin,
@@ -20,14 +21,14 @@ use crate::model::mixture::{normal, public_rng};
 use crate::wall::Query;
 use rand::rngs::ChaCha8Rng;
 
-/// Where the means are, as far as is known: one vector of all of them, and its covariance.
+/// The initial distribution of the means: one vector of all of them, and its covariance.
 #[derive(Debug, Clone)]
 pub(super) struct Start {
     pub means: Vec<f64>,
     pub covariance: Vec<f64>,
 }
 
-/// Steps of mean shift from each candidate.
+/// Number of mean-shift steps from each candidate.
 const CLIMB: usize = 7;
 
 /// The public part of a sketch, and the model that it is fitted with.
@@ -36,12 +37,12 @@ pub(super) struct Sketch {
     pub dimension: usize,
     pub records: f64,
     pub noise_variance: f64,
-    /// The mean and the variance of where means may be.
+    /// The prior mean and variance of the means.
     pub centre: Vec<f64>,
     pub spread: f64,
-    /// What distances it resolves, $h$.
+    /// Resolution $h$.
     scale: f64,
-    /// $w_i$, one after the other.
+    /// $w_i$, concatenated.
     pub(super) frequencies: Vec<f64>,
     /// $e^{-s^2 |w_i|^2/2} N/(J\sqrt m)$.
     pub(super) amplitudes: Vec<f64>,
@@ -51,12 +52,12 @@ pub(super) struct Sketch {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Effort {
     pub restarts: usize,
-    /// More than 1 widens what the sketch says, for sketches too noisy to tell modes apart.
+    /// Tempering: more than 1 widens the uncertainty, for sketches too noisy to separate modes.
     pub temper: f64,
 }
 
 impl Sketch {
-    /// A sketch of this many frequencies, about as fine as `scale`.
+    /// A sketch of this many frequencies, with the resolution `scale`.
     pub fn new(
         components: usize,
         records: f64,
@@ -88,14 +89,14 @@ impl Sketch {
     /// Fits the means to a released sum with noise of this standard deviation.
     pub fn fit(&self, released: &[f64], noise_sd: f64, effort: Effort) -> Start {
         let privacy = noise_sd * noise_sd;
-        // A feature of a record varies by about 1/2m.
+        // The variance of a feature of a record is about 1/2m.
         let variance = privacy + 0.5 * self.records / self.amplitudes.len() as f64;
         let fit = Fit { sketch: self, released, variance, privacy };
         fit.start(effort)
     }
 }
 
-/// Least squares for one released sketch. `means` hold those of the components found so far, one after the other.
+/// Least squares for one released sketch. `means` are those of the components found so far, concatenated.
 struct Fit<'a> {
     sketch: &'a Sketch,
     released: &'a [f64],
@@ -103,7 +104,7 @@ struct Fit<'a> {
     privacy: f64,
 }
 
-/// A way to explain the sketch.
+/// A local minimum of the fit.
 struct Mode {
     log_weight: f64,
     means: Vec<f64>,
@@ -111,7 +112,8 @@ struct Mode {
 }
 
 impl Fit<'_> {
-    /// The misfit, with its weak prior; adds the gradient of half of it (downhill) and the Gauss-Newton matrix if asked.
+    /// The squared misfit, with its weak prior; optionally adds the negative gradient of half of it and the
+    /// Gauss-Newton matrix.
     fn misfit(&self, means: &[f64], mut derivatives: Option<(&mut Vec<f64>, &mut Vec<f64>)>) -> f64 {
         let (d, size) = (self.sketch.dimension, means.len());
         let mut total = 0.0;
@@ -168,7 +170,7 @@ impl Fit<'_> {
         total
     }
 
-    /// Levenberg and Marquardt's descent; the misfit it ends at.
+    /// Levenberg-Marquardt descent; returns the final misfit.
     fn descend(&self, means: &mut Vec<f64>, steps: usize) -> f64 {
         let size = means.len();
         let (mut gradient, mut matrix) = (Vec::new(), Vec::new());
@@ -203,7 +205,7 @@ impl Fit<'_> {
         best
     }
 
-    /// The best place for another component among random candidates: where what is left of the sketch is strongest.
+    /// The best position of another component among random candidates: where the residual of the sketch is largest.
     fn candidate(&self, means: &[f64], number: usize, rng: &mut ChaCha8Rng) -> Vec<f64> {
         let Sketch { dimension: d, frequencies, amplitudes, .. } = self.sketch;
         let mut left: Vec<[f64; 2]> = self.released.as_chunks::<2>().0.to_vec();
@@ -214,7 +216,8 @@ impl Fit<'_> {
                 left[1] -= a * sin;
             }
         }
-        // The strength at a place is a density estimate of what is left, with a kernel of this variance; mean shift climbs it.
+        // The strength at a point is a density estimate of the residual, with a kernel of this variance; mean shift
+        // ascends it.
         let kernel = self.sketch.scale * self.sketch.scale + self.sketch.noise_variance;
         let mut best = (f64::NEG_INFINITY, Vec::new());
         for _ in 0..number {
@@ -235,7 +238,7 @@ impl Fit<'_> {
                 if strength > best.0 {
                     best = (strength, place.clone());
                 }
-                // Where noise has made the estimate less than nothing, no further than a kernel away.
+                // Where noise has made the estimate negative, steps are limited to the width of the kernel.
                 let length = dot(&slope, &slope).sqrt();
                 let by = (kernel / strength.max(f64::MIN_POSITIVE))
                     .min(kernel.sqrt() / length.max(f64::MIN_POSITIVE));
@@ -254,7 +257,7 @@ impl Fit<'_> {
                 let mut means = Vec::new();
                 let mut misfit = 0.0;
                 for k in 0..j {
-                    // Greedy and less greedy starts in turns.
+                    // Alternates greedy and less greedy starts.
                     let candidates = if restart % 2 == 0 { 60 } else { 12 };
                     means.extend(self.candidate(&means, candidates, &mut rng));
                     misfit = self.descend(&mut means, if k + 1 == j { 40 } else { 8 });
@@ -264,11 +267,11 @@ impl Fit<'_> {
             .collect();
         solutions.sort_by(|a, b| a.0.total_cmp(&b.0));
         let mut best = solutions[0].1.clone();
-        let least = self.descend(&mut best, 60);
-        solutions[0] = (least, best.clone());
+        let lowest = self.descend(&mut best, 60);
+        solutions[0] = (lowest, best.clone());
         let mut modes: Vec<Mode> = Vec::new();
         for (misfit, means) in
-            solutions.into_iter().take_while(|(misfit, _)| misfit - least <= 16.0 * effort.temper)
+            solutions.into_iter().take_while(|(misfit, _)| misfit - lowest <= 16.0 * effort.temper)
         {
             let means = matched(&best, &means, d);
             let near = |mode: &Mode| {
@@ -280,7 +283,7 @@ impl Fit<'_> {
             }
             let (mut covariance, log_determinant) = self.covariance(&means);
             covariance.iter_mut().for_each(|x| *x *= effort.temper);
-            let log_weight = -0.5 * (misfit - least) / effort.temper - 0.5 * log_determinant;
+            let log_weight = -0.5 * (misfit - lowest) / effort.temper - 0.5 * log_determinant;
             modes.push(Mode { log_weight, means, covariance });
         }
         let top = modes.iter().map(|mode| mode.log_weight).fold(f64::NEG_INFINITY, f64::max);
@@ -302,8 +305,8 @@ impl Fit<'_> {
         Start { means: mean, covariance }
     }
 
-    /// The covariance of a fit: $H^{-1} M H^{-1}$ with the Gauss-Newton matrix $H$ and the covariance $M$ of the gradient, from
-    /// the privacy noise and from the records that the model would make. Also $\log|H|$.
+    /// The covariance of a fit: $H^{-1} M H^{-1}$ with the Gauss-Newton matrix $H$ and the covariance $M$ of the
+    /// gradient, from the privacy noise and from records simulated from the model. Also $\log|H|$.
     fn covariance(&self, means: &[f64]) -> (Vec<f64>, f64) {
         let (d, size, features) = (self.sketch.dimension, means.len(), self.sketch.amplitudes.len());
         let (mut gradient, mut matrix) = (Vec::new(), Vec::new());
@@ -351,7 +354,7 @@ impl Fit<'_> {
     }
 }
 
-/// The components of `means` in the order of those of `reference` that they are next to, nearest pairs first.
+/// The components of `means`, matched to those of `reference`, nearest pairs first.
 fn matched(reference: &[f64], means: &[f64], d: usize) -> Vec<f64> {
     let j = reference.len() / d;
     let gap = |a: usize, b: usize| -> f64 {

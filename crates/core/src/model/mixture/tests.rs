@@ -2,10 +2,10 @@ use super::*;
 use crate::engine::{Fit, adf, ep};
 use crate::model::DefinitionError;
 
-/// A small generator for data; its law hardly matters.
-struct Dice(u64);
+/// A small generator for data; its quality hardly matters.
+struct TestRng(u64);
 
-impl Dice {
+impl TestRng {
     fn uniform(&mut self) -> f64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((self.0 >> 11) as f64 + 0.5) / (1u64 << 53) as f64
@@ -64,7 +64,7 @@ fn site_matches_the_moments_of_the_tilted_distribution() {
 #[test]
 fn one_component_is_the_conjugate_posterior() {
     let (n, d, s2) = (50, 3, 0.5);
-    let mut dice = Dice(1);
+    let mut dice = TestRng(1);
     let x: Vec<f64> = (0..n * d).map(|_| 2.0 + dice.normal()).collect();
     for covariance in families() {
         let model = Mixture::new(
@@ -88,7 +88,7 @@ fn one_component_is_the_conjugate_posterior() {
     }
 }
 
-/// Centring and its inverse, in every family, and that a centred site does not know where the origin is.
+/// Centring and its inverse, in every family; a centred site does not depend on the origin.
 #[test]
 fn centred_coordinates_are_those_of_data_about_the_mean() {
     for covariance in families() {
@@ -116,7 +116,7 @@ fn centred_coordinates_are_those_of_data_about_the_mean() {
 /// Well-separated components, everything unknown: EP finds means, noise and weights.
 #[test]
 fn unknown_noise_and_weights_are_found() {
-    let mut dice = Dice(3);
+    let mut dice = TestRng(3);
     let (weights, means) = ([0.2, 0.5, 0.3], [[-6.0, 0.0], [0.0, 5.0], [6.0, -1.0]]);
     let mut x = Vec::new();
     for _ in 0..1500 {

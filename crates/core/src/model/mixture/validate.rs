@@ -4,7 +4,7 @@ use super::{MixturePlan, SitesPlan, StartPlan};
 use crate::field::{self, FieldError};
 
 impl MixturePlan {
-    /// Whether every field is in its range, and agrees with the others.
+    /// Checks that every field is in range and consistent with the others.
     ///
     /// # Errors
     /// [`FieldError`].
@@ -31,13 +31,13 @@ impl MixturePlan {
 impl StartPlan {
     fn validate(&self, components: usize, dimension: usize) -> Result<(), FieldError> {
         match self {
-            Self::Sketch { frequencies, scale, noise_multiplier, restarts, temper, doubt } => {
+            Self::Sketch { frequencies, scale, noise_multiplier, restarts, temper, prior_share } => {
                 field::integer("start.sketch.frequencies", *frequencies as u64, 1..=1 << 20)?;
                 field::number("start.sketch.scale", *scale, 1e-6..=1e6)?;
                 field::number("start.sketch.noise_multiplier", *noise_multiplier, field::NOISE_MULTIPLIER)?;
                 field::integer("start.sketch.restarts", *restarts as u64, 1..=100_000)?;
                 field::number("start.sketch.temper", *temper, 1e-3..=1e3)?;
-                field::number("start.sketch.doubt", *doubt, 0.0..=1e3)
+                field::number("start.sketch.doubt", *prior_share, 0.0..=1e3)
             }
             Self::Public { means, sd } => {
                 let lengths: Vec<usize> = means.iter().map(Vec::len).collect();

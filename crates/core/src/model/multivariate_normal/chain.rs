@@ -1,13 +1,16 @@
-//! Gibbs sampling over a mean, a covariance and the true sums behind noisy ones.
+//! Gibbs sampling of a mean, a covariance and the true sums, given noisy sums.
 //!
-//! The true sums $t = (s, Q)$ of $n$ records and of their products have an exact law: $s/n \sim N(\mu, \Sigma/n)$, and the scatter
-//! $S = Q - ss^T/n$ is Wishart with $n - 1$ degrees of freedom. Three updates leave the law of $(\mu, \Sigma, t)$ given the noisy sums as it is:
+//! The true sums $t = (s, Q)$ of $n$ records and of their products have an exact distribution:
+//! $s/n \sim N(\mu, \Sigma/n)$, and the scatter
+//! $S = Q - ss^T/n$ is Wishart with $n - 1$ degrees of freedom. Three updates leave the distribution of
+//! $(\mu, \Sigma, t)$ given the noisy sums invariant:
 //!
-//! 1. $t$ given $\mu, \Sigma$: proposed from its normal approximation times the law of the noise (Laplace noise being normal given its
-//!    variance), and accepted by the ratio of the exact law to the approximation. Good where noise is small beside the records' own.
+//! 1. $t$ given $\mu, \Sigma$: proposed from its normal approximation times the noise distribution (Laplace noise is
+//!   normal given its variance), and accepted by the ratio of the exact distribution to the approximation. Efficient
+//!   where noise is small compared with sampling variation.
 //! 2. $\mu, \Sigma$ given $t$: conjugate.
-//! 3. $\mu, \Sigma$ with the *whitened* records kept, $x = \mu + Lz$, so that $t$ moves with them: slice steps. Good where noise is large, and $t$ given
-//!    $\mu, \Sigma$ would hardly move.
+//! 3. $\mu, \Sigma$ with the *whitened* records fixed, $x = \mu + Lz$, so that $t$ moves with them: slice steps.
+//!   Efficient where noise is large, and $t$ given $\mu, \Sigma$ would hardly move.
 //!
 //! # Citation
 //! Bernstein, Sheldon, "Differentially private Bayesian inference for exponential families", NeurIPS 2018 (updates 1 and 2, without the
@@ -21,13 +24,13 @@ use crate::model::multivariate_normal::query::pairs;
 use rand::{Rng, RngExt};
 use rand_distr::{Distribution, Gamma, InverseGaussian, StandardNormal};
 
-/// Rounds before the first draw, draws, and rounds for each.
+/// Burn-in, number of draws, and thinning.
 const CHAIN: (usize, usize, usize) = (400, 1000, 4);
 
 /// Bounds of means and of factors below the diagonal, and of the logarithms of the diagonal.
 const BOUNDS: [(f64, f64); 2] = [(-50.0, 50.0), (-12.0, 5.0)];
 
-/// Noisy sums: of products of pairs, as [`pairs`] has them.
+/// Noisy sums of products of pairs, in the order of [`pairs`].
 pub(super) struct Noisy {
     pub(super) sums: Vec<f64>,
     pub(super) sds: Vec<f64>,
@@ -43,7 +46,8 @@ impl Noisy {
         each.sum()
     }
 
-    /// The variance of the noise of each sum given the sums, of Laplace noise a draw: $1/\omega$ is inverse Gaussian.
+    /// The variance of the noise of each sum given the sums; for Laplace noise a draw: $1/\omega$ is inverse
+    /// Gaussian.
     fn variances(&self, t: &[f64], rng: &mut impl Rng) -> Vec<f64> {
         let each = self.sums.iter().zip(t).zip(&self.sds).map(|((y, t), sd)| {
             if !self.laplace {
@@ -51,20 +55,20 @@ impl Noisy {
             }
             let scale = sd / std::f64::consts::SQRT_2;
             let gap = (y - t).abs().max(1e-9 * scale);
-            let law = InverseGaussian::new(1.0 / (scale * gap), 1.0 / (scale * scale));
-            law.map_or(sd * sd, |law| 1.0 / law.sample(rng).max(1e-12 / (sd * sd)))
+            let noise = InverseGaussian::new(1.0 / (scale * gap), 1.0 / (scale * scale));
+            noise.map_or(sd * sd, |noise| 1.0 / noise.sample(rng).max(1e-12 / (sd * sd)))
         });
         each.collect()
     }
 }
 
-/// True sums taken apart: the mean of records, and the factor of their scatter.
+/// Decomposed true sums: the mean of records, and the factor of their scatter.
 struct Parts {
     mean: Vec<f64>,
     scatter: Vec<f64>,
 }
 
-/// What is sampled.
+/// The sampler and its inputs.
 pub(super) struct Chain {
     columns: usize,
     prior: WishartPrior,
@@ -78,7 +82,7 @@ impl Chain {
         Self { columns, prior, records, noisy, pairs: pairs(columns) }
     }
 
-    /// Draws of the conjugate posterior that takes noisy sums for true ones, moved to the nearest that could be.
+    /// Draws of the conjugate posterior that takes noisy sums for true ones, projected to the nearest possible ones.
     pub(super) fn conjugate_draws(&self, rng: &mut impl Rng) -> Vec<Draw> {
         let t = self.nearest(1e-9);
         (0..CHAIN.1).filter_map(|_| self.conjugate(&t, rng)).collect()
@@ -107,8 +111,9 @@ impl Chain {
         }
     }
 
-    /// Noisy sums, with the mean moved to the bounds and the eigenvalues of the scatter between `least` and $D$, for each record.
-    fn nearest(&self, least: f64) -> Vec<f64> {
+    /// Noisy sums, with the mean clipped to the bounds and the eigenvalues of the scatter between `min` and $D$, for
+    /// each record.
+    fn nearest(&self, min: f64) -> Vec<f64> {
         let (d, n) = (self.columns, self.records);
         let of = |i: usize, j: usize| {
             let found = self.pairs.iter().position(|pair| *pair == (i.min(j), i.max(j)));
@@ -119,7 +124,7 @@ impl Chain {
         let (values, vectors) = matrix::eigen(&spread, d);
         let entry = |i: usize, j: usize| {
             let each =
-                (0..d).map(|k| values[k].clamp(least, d as f64) * vectors[k * d + i] * vectors[k * d + j]);
+                (0..d).map(|k| values[k].clamp(min, d as f64) * vectors[k * d + i] * vectors[k * d + j]);
             each.sum::<f64>()
         };
         let scatter: Vec<f64> = (0..d * d).map(|k| n * entry(k / d, k % d)).collect();
@@ -136,7 +141,7 @@ impl Chain {
         each.collect()
     }
 
-    /// The parts of $t$; none if its scatter is not one.
+    /// The parts of $t$; `None` if its scatter is not positive definite.
     fn parts(&self, t: &[f64]) -> Option<Parts> {
         let (d, n) = (self.columns, self.records);
         let (mut mean, mut scatter) = (vec![0.0; d], vec![0.0; d * d]);
@@ -207,7 +212,7 @@ impl Chain {
     fn move_sums(&self, at: &Draw, t: &mut Vec<f64>, rng: &mut impl Rng) {
         let size = self.pairs.len();
         let noise = self.noisy.variances(t, rng);
-        let (centre, spread) = self.normal_law(at);
+        let (centre, spread) = self.normal_approximation(at);
         let (mut l, mut with_noise, mut l_noise) =
             (vec![0.0; size * size], spread.clone(), vec![0.0; size * size]);
         (0..size).for_each(|k| with_noise[k * (size + 1)] += noise[k]);
@@ -216,7 +221,8 @@ impl Chain {
         {
             return;
         }
-        // A draw from the normal law, and one of the noise: what is missing of the noisy sums is shared as both may explain it.
+        // A draw from the normal approximation, and one of the noise: the residual of the noisy sums is split by
+        // their covariances.
         let mut z: Vec<f64> = (0..size).map(|_| StandardNormal.sample(rng)).collect();
         let mut proposal = vec![0.0; size];
         matrix::times_factor(&l, size, &z, &mut proposal);
@@ -232,7 +238,7 @@ impl Chain {
         let log_weight = |t: &[f64]| {
             let mut gap: Vec<f64> = t.iter().zip(&centre).map(|(t, m)| t - m).collect();
             matrix::solve_lower(&l, size, &mut gap);
-            self.log_law(at, t) + 0.5 * gap.iter().map(|x| x * x).sum::<f64>()
+            self.log_sums_density(at, t) + 0.5 * gap.iter().map(|x| x * x).sum::<f64>()
         };
         let ratio = log_weight(&proposal) - log_weight(t);
         if (1.0 - rng.random::<f64>()).ln() < ratio {
@@ -241,7 +247,7 @@ impl Chain {
     }
 
     /// Mean and covariance of $t$: Isserlis' theorem, with a 1 as the column after the last.
-    fn normal_law(&self, at: &Draw) -> (Vec<f64>, Vec<f64>) {
+    fn normal_approximation(&self, at: &Draw) -> (Vec<f64>, Vec<f64>) {
         let (d, n, size) = (self.columns, self.records, self.pairs.len());
         let sigma = at.covariance();
         let mean = |i: usize| if i == d { 1.0 } else { at.mean[i] };
@@ -261,7 +267,7 @@ impl Chain {
     }
 
     /// $\log p(t|\mu, \Sigma)$, up to what does not depend on $t$.
-    fn log_law(&self, at: &Draw, t: &[f64]) -> f64 {
+    fn log_sums_density(&self, at: &Draw, t: &[f64]) -> f64 {
         let (d, n) = (self.columns, self.records);
         let Some(Parts { mean, scatter }) = self.parts(t) else { return f64::NEG_INFINITY };
         let mut gap: Vec<f64> = mean.iter().zip(&at.mean).map(|(x, m)| x - m).collect();
@@ -293,7 +299,7 @@ impl Chain {
         let mut place = 0;
         for i in 0..d {
             for j in 0..=d {
-                // The mean of a column, the logarithm of its place on the diagonal, and what is before that.
+                // The mean of a column, the logarithm of its diagonal element, and the elements before that.
                 let (bounds, from) = match j {
                     _ if j == d => (BOUNDS[0], at.mean[i]),
                     _ if j == i => (BOUNDS[1], -at.factor[i * (d + 1)].ln()),
@@ -362,7 +368,7 @@ impl Chain {
         diagonal - 0.5 * (scale * trace + strength * mean.iter().map(|x| x * x).sum::<f64>())
     }
 
-    /// About as wide as the posterior: what records and noise leave of each number.
+    /// Step widths, about those of the posterior, from records and noise.
     pub(super) fn widths(&self, at: &Draw) -> Vec<f64> {
         let (d, n) = (self.columns, self.records);
         let sigma = at.covariance();

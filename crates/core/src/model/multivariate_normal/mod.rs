@@ -3,7 +3,7 @@
 //! One release: sums of numbers, squares and products of pairs. The posterior draws all means and covariances given the noisy sums,
 //! by slice sampling. One setting: `posterior`.
 //!
-//! Not for: more than 12 columns, or numbers of which bounds cut off a large part.
+//! Not for: more than 12 columns, or numbers of which a large part is clipped.
 
 mod chain;
 mod plan;
@@ -14,7 +14,7 @@ pub use plan::{MultivariatePlan, WishartPrior};
 pub use posterior::MultivariatePosterior;
 
 use crate::budget::Privacy;
-use crate::model::conjugate::single::{Once, POSTERIOR, noise_treatment, only_numbers, parse_plan, plenty};
+use crate::model::conjugate::single::{Once, POSTERIOR, noise_treatment, only_numbers, parse_plan, unlimited_budget};
 use crate::model::reference::{FOULDS, NOISE_AWARE};
 use crate::model::settings::Settings;
 use crate::model::{Model, ModelError, Planned, Posterior, Reference, Saved, Setting, TableShape, Target};
@@ -55,17 +55,17 @@ impl Model for MultivariateNormal {
     }
     fn new_plan(
         &self,
-        facts: &TableShape,
+        shape: &TableShape,
         privacy: Option<&Privacy>,
     ) -> Result<Box<dyn Planned>, ModelError> {
-        let settings = Settings::new(self, facts)?;
+        let settings = Settings::new(self, shape)?;
         let posterior = settings.choice("posterior");
-        only_numbers(self, facts)?;
-        let privacy = privacy.copied().unwrap_or_else(plenty);
-        let columns = facts.inputs();
-        let mut plan = MultivariatePlan::new(columns, prior(columns), facts.records, &privacy)
+        only_numbers(self, shape)?;
+        let privacy = privacy.copied().unwrap_or_else(unlimited_budget);
+        let columns = shape.inputs();
+        let mut plan = MultivariatePlan::new(columns, prior(columns), shape.records, &privacy)
             .map_err(WallError::from)?;
-        plan.reading = noise_treatment(posterior);
+        plan.noise_treatment = noise_treatment(posterior);
         Ok(Box::new(Once(plan)))
     }
     fn parse_plan(&self, _: &TableShape, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
@@ -73,7 +73,7 @@ impl Model for MultivariateNormal {
     }
     fn load(&self, saved: &Saved) -> Result<Box<dyn Posterior>, ModelError> {
         let posterior = saved.restore::<MultivariatePosterior>(self.name())?;
-        if !posterior.is_whole() {
+        if !posterior.is_consistent() {
             return Err(ModelError::NotSaved { model: self.name() });
         }
         Ok(Box::new(posterior))

@@ -1,4 +1,4 @@
-//! The plan: what is released, with which noise.
+//! The plan: the release and its noise.
 
 use super::chain::{Chain, Noisy};
 use super::posterior::MultivariatePosterior;
@@ -20,34 +20,36 @@ use std::f64::consts::SQRT_2;
 /// A normal-inverse-Wishart prior about 0. With one column it is the normal-inverse-gamma prior of shape $\nu/2$ and scale $\psi/2$.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct WishartPrior {
-    /// $\kappa$.
+    /// Prior sample size $\kappa$ of the mean.
     pub strength: f64,
-    /// $\nu$, above the number of columns less 1.
+    /// Degrees of freedom $\nu$, above the number of columns minus 1.
     pub freedom: f64,
-    /// $\psi$.
+    /// Scale $\psi$.
     pub scale: f64,
 }
 
 /// Columns of normal numbers within $[-1, 1]$, with means and covariances.
 ///
 /// # Privacy
-/// The statistics of a record are $x_i$, $x_i^2 - c$ and $w x_i x_j$ for $i < j$. With $w = \sqrt2$ and $S = \sum_i x_i^2 \in [0, D]$ their squares sum to
-/// $S + (S^2 - \sum x_i^4) + \sum(x_i^2 - c)^2 = S^2 + (1 - 2c)S + Dc^2$, which for $c = 1$ is at most $D^2$, at the corners. With $w = 1$ and
-/// $c = \tfrac78$ their absolute values sum to at most $\tfrac98 D + \tfrac12 D(D-1)$, at the corners too. Attacked by
-/// `products_reach_and_never_exceed_their_radius`.
+/// The statistics of a record are $x_i$, $x_i^2 - c$ and $w x_i x_j$ for $i < j$. With $w = \sqrt2$ and
+/// $S = \sum_i x_i^2 \in [0, D]$ their squares sum to
+/// $S + (S^2 - \sum x_i^4) + \sum(x_i^2 - c)^2 = S^2 + (1 - 2c)S + Dc^2$, which for $c = 1$ is at most $D^2$, at the
+/// corners. With $w = 1$ and $c = \tfrac78$ their absolute values sum to at most $\tfrac98 D + \tfrac12 D(D-1)$, at
+/// the corners too. Attacked by `products_reach_and_never_exceed_their_radius`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MultivariatePlan {
-    /// $D$.
+    /// Number of columns $D$.
     pub columns: usize,
     /// The prior.
     pub prior: WishartPrior,
     /// The release.
     pub statistics: StatisticsPlan,
-    /// What is made of it.
-    pub reading: NoiseTreatment,
+    /// Noise treatment of the posterior.
+    #[serde(rename = "reading")]
+    pub noise_treatment: NoiseTreatment,
 }
 
-/// The most columns.
+/// Maximum number of columns.
 const MAX: usize = 12;
 
 const WHAT: &str = "sums of numbers and their products";
@@ -61,7 +63,7 @@ fn check(columns: usize, prior: WishartPrior, records: usize) -> Result<(), Plan
     Err(PlanError::Invalid { what: WHAT.into(), fault })
 }
 
-/// How many sums there are, and what one record can do to them.
+/// Number of sums, and their sensitivity.
 fn shape(columns: usize) -> (usize, Sensitivity) {
     let d = columns as f64;
     let sensitivity = Sensitivity { l1: 1.125 * d + 0.5 * d * (d - 1.0), l2: d, non_negative: false };
@@ -69,10 +71,10 @@ fn shape(columns: usize) -> (usize, Sensitivity) {
 }
 
 impl MultivariatePlan {
-    /// For so many columns.
+    /// A plan for this many columns.
     ///
     /// # Errors
-    /// [`PlanError::Invalid`] if there are too many columns, or too few records for them; add/remove adjacency; what the accountant refuses.
+    /// [`PlanError::Invalid`] if there are too many columns, or too few records for them; add/remove adjacency; those of the accountant.
     pub fn new(
         columns: usize,
         prior: WishartPrior,
@@ -83,10 +85,10 @@ impl MultivariatePlan {
         check(columns, prior, records)?;
         let (width, sensitivity) = shape(columns);
         let statistics = StatisticsPlan::new(WHAT, records, width, sensitivity, privacy)?;
-        Ok(Self { columns, prior, statistics, reading: NoiseTreatment::NoiseAware })
+        Ok(Self { columns, prior, statistics, noise_treatment: NoiseTreatment::NoiseAware })
     }
 
-    /// Whether every field is in its range, and agrees with the others.
+    /// Checks that every field is in range and consistent with the others.
     ///
     /// # Errors
     /// [`FieldError`].
@@ -103,7 +105,7 @@ impl MultivariatePlan {
         self.statistics.validate(WHAT, width, sensitivity)
     }
 
-    /// What of a pair is released: its product times the first number, less the second.
+    /// The scale and the offset of the released product of a pair.
     pub(super) fn scaling(&self, (i, j): (usize, usize)) -> (f64, f64) {
         let laplace = self.statistics.laplace;
         match j {
@@ -118,10 +120,10 @@ impl MultivariatePlan {
         Products { columns: self.columns, scaled: scaled.collect() }
     }
 
-    /// Runs it; without privacy if none is asked for. Records begin with the columns; what comes after them is not looked at.
+    /// Runs the plan; without privacy if there is no budget. Records begin with the columns; later values are ignored.
     ///
     /// # Errors
-    /// What the wall refuses.
+    /// Those of the wall.
     pub fn fit(
         &self,
         records: Records,
@@ -135,28 +137,28 @@ impl MultivariatePlan {
         Ok((posterior, wall.finish(0)?))
     }
 
-    /// The posterior from what a wall of these statistics releases.
+    /// The posterior from the releases of a wall of this plan.
     ///
     /// # Errors
     /// [`WallError`].
     pub fn fit_through(&self, wall: &mut Wall) -> Result<MultivariatePosterior, WallError> {
-        let (released, law) = self.statistics.release(&self.query(), wall)?;
-        Ok(self.posterior(&released.values, law, 0))
+        let (released, noise) = self.statistics.release(&self.query(), wall)?;
+        Ok(self.posterior(&released.values, noise, 0))
     }
 
-    /// The posterior from what was released.
+    /// The posterior from the released values.
     #[must_use]
-    pub fn posterior(&self, released: &[f64], law: NoiseDistribution, seed: u64) -> MultivariatePosterior {
+    pub fn posterior(&self, released: &[f64], noise: NoiseDistribution, seed: u64) -> MultivariatePosterior {
         let n = self.statistics.records as f64;
         let sum = |(&y, pair): (&f64, (usize, usize))| {
             let (weight, centre) = self.scaling(pair);
-            ((y + n * centre) / weight, law.sd() / weight)
+            ((y + n * centre) / weight, noise.sd() / weight)
         };
         let (sums, sds) = released.iter().zip(pairs(self.columns)).map(sum).unzip();
-        let noisy = Noisy { sums, sds, laplace: matches!(law, NoiseDistribution::Laplace { .. }) };
+        let noisy = Noisy { sums, sds, laplace: matches!(noise, NoiseDistribution::Laplace { .. }) };
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let chain = Chain::new(self.columns, self.prior, n, noisy);
-        let known = law == NoiseDistribution::None || self.reading == NoiseTreatment::Naive;
+        let known = noise == NoiseDistribution::None || self.noise_treatment == NoiseTreatment::Naive;
         let draws = if known { chain.conjugate_draws(&mut rng) } else { chain.sample(&mut rng) };
         MultivariatePosterior::new(self.columns, n + self.prior.strength, &draws)
     }
@@ -168,7 +170,8 @@ impl Single for MultivariatePlan {
     fn fields(&self) -> Result<(), FieldError> {
         self.validate()
     }
-    /// A thousand draws of all means and covariances, from a chain of 4400 with factors of the covariance of all sums.
+    /// A thousand draws of all means and covariances, from a chain of 4400 sweeps, each with a factorisation of the
+    /// covariance of all sums.
     fn posterior_estimate(&self) -> Estimate {
         let (d, pairs) = (self.columns as f64, self.statistics.width as f64);
         let slices = pairs * 15.0 * (d.powi(3) + 15.0 * pairs);

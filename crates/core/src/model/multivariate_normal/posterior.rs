@@ -1,4 +1,4 @@
-//! Draws of a mean and a covariance, and what they say.
+//! Draws of a mean and a covariance, and summaries of them.
 
 use crate::math::matrix;
 use crate::model::{Highlight, ModelError, Point, Posterior, Predicted, Saved};
@@ -8,15 +8,15 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MultivariatePosterior {
     columns: usize,
-    /// Records and what the prior is worth.
+    /// Number of records plus the prior sample size.
     strength: f64,
-    /// Draw by draw.
+    /// Draws of the mean, concatenated.
     means: Vec<f64>,
-    /// Draw by draw, row by row, with the reciprocals of the diagonal.
+    /// Draws of the factor, concatenated, in row-major order, with the reciprocals of the diagonal.
     factors: Vec<f64>,
 }
 
-/// A mean and the factor of a covariance, as [`matrix::cholesky`] has it.
+/// A mean and the factor of a covariance, in the form of [`matrix::cholesky`].
 #[derive(Debug, Clone)]
 pub(super) struct Draw {
     pub(super) mean: Vec<f64>,
@@ -30,9 +30,9 @@ impl MultivariatePosterior {
         Self { columns, strength, means, factors }
     }
 
-    /// Whether its parts fit together, as they may not in a file that somebody changed.
+    /// Whether its parts are consistent, since a file may have been edited.
     #[must_use]
-    pub fn is_whole(&self) -> bool {
+    pub fn is_consistent(&self) -> bool {
         let (d, draws) = (self.columns, self.means.len() / self.columns.max(1));
         let square = d.checked_mul(d).and_then(|square| square.checked_mul(draws));
         let lengths = self.means.len() == draws * d && square == Some(self.factors.len());
@@ -55,7 +55,7 @@ impl MultivariatePosterior {
         self.factors.chunks_exact(self.columns * self.columns).map(|factor| covariance(factor, self.columns))
     }
 
-    /// The mean of each column and its variance: that which the records leave, and with what the privacy noise adds.
+    /// The posterior mean of each column's mean, and its variance without and with the privacy noise.
     #[must_use]
     pub fn mean(&self) -> Vec<(f64, f64, f64)> {
         let draws = self.means().len() as f64;

@@ -2,7 +2,8 @@
 
 use crate::wall::Query;
 
-/// Pairs of columns of which products are summed, row by row; a column by itself is a pair with the 1 that comes after the last column.
+/// Pairs of columns whose products are summed, row by row; a single column is a pair with the constant 1 after the
+/// last column.
 pub(super) fn pairs(columns: usize) -> Vec<(usize, usize)> {
     (0..columns).flat_map(|i| (i..=columns).map(move |j| (i, j))).collect()
 }

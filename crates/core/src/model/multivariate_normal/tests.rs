@@ -17,7 +17,8 @@ fn privacy(epsilon: f64, delta: f64) -> Privacy {
     Privacy::new(epsilon, delta, Adjacency::ReplaceOne).unwrap()
 }
 
-/// All records of one to three numbers on a grid: the norms of what is released reach what the plan says, at a corner, and no more.
+/// All records of one to three numbers on a grid: the norms of contributions attain the planned sensitivity, at a
+/// corner, and never exceed it.
 #[test]
 fn products_reach_and_never_exceed_their_radius() {
     for columns in 1..=3 {
@@ -41,8 +42,8 @@ fn products_reach_and_never_exceed_their_radius() {
     }
 }
 
-/// Means, covariances, records and noise from their joint law: some rounds of the chain leave the law of what is sampled as it is. Differences
-/// within five standard errors of 3000 sets, and almost every number moves.
+/// Means, covariances, records and noise from their joint distribution: a few sweeps of the chain leave it invariant.
+/// Differences are within five standard errors of 3000 sets, and almost every number moves.
 #[test]
 fn rounds_leave_the_posterior_as_it_is() {
     let (columns, n, sets) = (2, 30.0, 3000);
@@ -81,12 +82,12 @@ fn rounds_leave_the_posterior_as_it_is() {
     }
 }
 
-/// What is compared: a mean, its square, a log variance, a covariance, and two of the sums.
+/// The compared quantities: a mean, its square, a log variance, a covariance, and two of the sums.
 fn numbers(mean: &[f64], covariance: &[f64], t: &[f64]) -> [f64; 6] {
     [mean[0], mean[1] * mean[1], covariance[0].ln(), covariance[1], t[1], t[3].ln()]
 }
 
-/// Of deviation 1.
+/// Noise of standard deviation 1.
 fn noise(laplace: bool, rng: &mut impl Rng) -> f64 {
     if !laplace {
         return StandardNormal.sample(rng);
@@ -95,8 +96,9 @@ fn noise(laplace: bool, rng: &mut impl Rng) -> f64 {
     -u.signum() * (-2.0 * u.abs()).ln_1p() / SQRT_2
 }
 
-/// One column is what [`NormalPlan`] has, which sums over the true sums by the central limit theorem: the same mean, deviation and
-/// variance. A thousand draws that are one in four independent have an error of 0.063 deviations, and both have it: 0.35 is four.
+/// One column is the model of [`NormalPlan`], which marginalises the true sums by the central limit theorem: the same
+/// mean, standard deviation and variance. A thousand draws with an effective sample size of a quarter have a Monte
+/// Carlo error of 0.063 standard deviations, and so have both: 0.35 is four errors.
 #[test]
 fn one_column_is_the_normal_model() {
     let (n, mean, sd) = (2000, 0.2, 0.2);
@@ -107,14 +109,14 @@ fn one_column_is_the_normal_model() {
         let normal = NormalPlan::new(1, same, n, &privacy).unwrap();
         assert_eq!(plan.statistics.laplace, normal.statistics.laplace);
         assert!((plan.statistics.expected_noise / normal.statistics.expected_noise - 1.0).abs() < 1e-9);
-        let law = NoiseDistribution::of(plan.statistics.laplace, plan.statistics.expected_noise);
+        let noise = NoiseDistribution::of(plan.statistics.laplace, plan.statistics.expected_noise);
         let (s, q) = (n as f64 * mean, n as f64 * (sd * sd + mean * mean));
-        // Half a deviation of noise in the one, and as much less in the other; squares come before sums.
-        let noisy = [s + 0.5 * law.sd(), q - 0.5 * law.sd()];
+        // Half a standard deviation of noise in one sum, and minus as much in the other; squares come before sums.
+        let noisy = [s + 0.5 * noise.sd(), q - 0.5 * noise.sd()];
         let centre = plan.scaling((0, 0)).1;
-        let found = plan.posterior(&[noisy[1] - n as f64 * centre, noisy[0]], law, 1);
+        let found = plan.posterior(&[noisy[1] - n as f64 * centre, noisy[0]], noise, 1);
         let mut rng = ChaCha8Rng::seed_from_u64(1);
-        let expected = normal.column(noisy, law, &mut rng);
+        let expected = normal.column(noisy, noise, &mut rng);
         let moments = |draws: &[f64]| {
             let mean = draws.iter().sum::<f64>() / draws.len() as f64;
             let variance = draws.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / draws.len() as f64;
@@ -131,17 +133,17 @@ fn one_column_is_the_normal_model() {
     }
 }
 
-/// Means and covariances of two columns drawn from the prior, through the wall, with Laplace and with Gaussian noise: intervals of 95 % hold 95 %
-/// of means, variances and covariances, however little the noise leaves of the data. 60 sets have a standard error of 0.028. The naive
-/// posterior's intervals are those of the records alone, of which the noise is several times as wide.
+/// Means and covariances of two columns drawn from the prior, through the wall, with Laplace and with Gaussian noise:
+/// intervals of 95 % cover 95 % of means, variances and covariances, however large the noise. 60 sets have a standard
+/// error of 0.028. The naive posterior has intervals that ignore the noise, which is several times as wide.
 #[test]
 fn noise_aware_covariances_cover() {
     let (n, sets) = (1000, 60);
-    // Deviations of 0.2, and means within 0.1: no number is near the bounds.
+    // Standard deviations of 0.2, and means within 0.1: no number is near the bounds.
     let prior = WishartPrior { strength: 4.0, freedom: 12.0, scale: 0.36 };
     for privacy in [privacy(0.3, 0.0), privacy(0.3, 1e-5), privacy(5.0, 0.0)] {
         let plan = MultivariatePlan::new(2, prior, n, &privacy).unwrap();
-        let naive = MultivariatePlan { reading: NoiseTreatment::Naive, ..plan.clone() };
+        let naive = MultivariatePlan { noise_treatment: NoiseTreatment::Naive, ..plan.clone() };
         let (mut covered, mut naively) = ([0.0; 4], 0.0);
         for seed in 0..sets {
             let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -180,8 +182,9 @@ fn covers(draws: &mut [f64], truth: f64) -> f64 {
     f64::from(u8::from(draws[tail] <= truth && truth <= draws[draws.len() - 1 - tail]))
 }
 
-/// Without noise it is the conjugate posterior: its mean is $s/(\kappa + n)$, and that of the covariance $\Psi'/(\nu' - D - 1)$. The standard error of a
-/// thousand draws is a thirtieth of a deviation, of which covariances have $\sqrt{2/n}$ of themselves.
+/// Without noise it is the conjugate posterior: its mean is $s/(\kappa + n)$, and that of the covariance
+/// $\Psi'/(\nu' - D - 1)$. The Monte Carlo error of a thousand draws is a thirtieth of a standard deviation, which is
+/// $\sqrt{2/n}$ relative to a covariance.
 #[test]
 fn without_noise_it_is_the_conjugate_posterior() {
     let n = 400;
@@ -205,7 +208,7 @@ fn without_noise_it_is_the_conjugate_posterior() {
         let size = (covariance[0] * covariance[3]).sqrt() * (2.0 / n as f64).sqrt();
         assert!((covariance[2 * i + j] - expected).abs() < 5.0 * size / 1000f64.sqrt(), "{i} {j}");
     }
-    // Far from everything the density is low, and it integrates to 1 over a grid that has almost all of it.
+    // Far from the data the density is low, and it integrates to 1 over a grid that contains almost all of it.
     let step = 0.04;
     let cells =
         (-100..100).flat_map(|i| (-100..100).map(move |j| [f64::from(i) * step, f64::from(j) * step]));

@@ -1,7 +1,7 @@
 //! Two classes by columns that are independent given the class: naive Bayes from tables of counts.
 //!
-//! One release: the counts of all levels of all columns by class; numbers are cut into `bins` of equal width. Predictions average
-//! over draws of the tables, so that what the noise leaves open is part of their variance.
+//! One release: the counts of all levels of all columns by class; numbers are cut into `bins` of equal width.
+//! Predictions average over posterior draws of the tables, so their variance includes that of the noise.
 //!
 //! Not for: calibrated probabilities where columns depend on each other given the class; `logistic` is better there.
 
@@ -12,7 +12,7 @@ pub use plan::{MAX_BINS, NaiveBayesPlan};
 pub use posterior::NaiveBayesPosterior;
 
 use crate::budget::Privacy;
-use crate::model::conjugate::single::{Once, POSTERIOR, noise_treatment, parse_plan, plenty};
+use crate::model::conjugate::single::{Once, POSTERIOR, noise_treatment, parse_plan, unlimited_budget};
 use crate::model::reference::{FOULDS, NOISE_AWARE};
 use crate::model::settings::Settings;
 use crate::model::{Model, ModelError, Planned, Posterior, Reference, Saved, Setting, TableShape, Target};
@@ -56,28 +56,28 @@ impl Model for NaiveBayes {
     }
     fn new_plan(
         &self,
-        facts: &TableShape,
+        shape: &TableShape,
         privacy: Option<&Privacy>,
     ) -> Result<Box<dyn Planned>, ModelError> {
-        let settings = Settings::new(self, facts)?;
+        let settings = Settings::new(self, shape)?;
         let bins = settings.integer("bins");
         let concentration = settings.number("concentration");
         let posterior = settings.choice("posterior");
-        let privacy = privacy.copied().unwrap_or_else(plenty);
-        let columns = facts.columns.clone();
-        let mut plan = NaiveBayesPlan::new(columns, bins, concentration, facts.records, &privacy)
+        let privacy = privacy.copied().unwrap_or_else(unlimited_budget);
+        let columns = shape.columns.clone();
+        let mut plan = NaiveBayesPlan::new(columns, bins, concentration, shape.records, &privacy)
             .map_err(WallError::from)?;
-        plan.reading = noise_treatment(posterior);
+        plan.noise_treatment = noise_treatment(posterior);
         Ok(Box::new(Once(plan)))
     }
     fn parse_plan(&self, _: &TableShape, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
         parse_plan::<NaiveBayesPlan>(plan)
     }
     fn load(&self, saved: &Saved) -> Result<Box<dyn Posterior>, ModelError> {
-        let whole = saved.restore::<NaiveBayesPosterior>(self.name())?;
-        if !whole.is_whole() {
+        let posterior = saved.restore::<NaiveBayesPosterior>(self.name())?;
+        if !posterior.is_consistent() {
             return Err(ModelError::NotSaved { model: self.name() });
         }
-        Ok(Box::new(whole))
+        Ok(Box::new(posterior))
     }
 }

@@ -1,4 +1,4 @@
-//! The plan: what is released, with which noise.
+//! The plan: the release and its noise.
 
 use crate::budget::{Ledger, Privacy};
 use crate::engine::conjugate::{
@@ -20,34 +20,35 @@ use serde::{Deserialize, Serialize};
 /// Two classes; records are the inputs of the columns and, last, a number that is positive for the second class.
 ///
 /// # Privacy
-/// Each column is a table of counts, levels by classes, and a record is one cell in each. So all tables together differ by at most
-/// $2D$ (and $\sqrt{2D}$ in the Euclidean norm) between neighbours that replace a record. The counts of classes are not
-/// released: every table has them.
+/// Each column is a table of counts, levels by classes, and a record is one cell in each. So the $L_1$ sensitivity of
+/// all tables together is $2D$ (the $L_2$ sensitivity $\sqrt{2D}$) under replace-one adjacency. The counts of classes
+/// are not released: every table implies them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NaiveBayesPlan {
     /// Inputs of each column: one for each level, or a single number between -1 and 1.
     pub columns: Vec<usize>,
-    /// Levels that a single number is cut into, equally wide.
+    /// Number of bins of a numeric column, of equal width.
     pub bins: usize,
-    /// Of the Dirichlet prior, for each level.
+    /// Concentration of the Dirichlet prior, the same for each level.
     pub concentration: f64,
     /// The release.
     pub statistics: StatisticsPlan,
-    /// What is made of it.
-    pub reading: NoiseTreatment,
+    /// Noise treatment of the posterior.
+    #[serde(rename = "reading")]
+    pub noise_treatment: NoiseTreatment,
 }
 
 pub(super) const CLASSES: usize = 2;
 
-/// Sweeps before the first draw, draws, and sweeps for each.
+/// Burn-in, number of draws, and thinning.
 const CHAIN: (usize, usize, usize) = (200, 32, 10);
 
 const WHAT: &str = "counts of levels and classes";
 
-/// More levels of a number than these are all but empty: each has noise of its own.
+/// Maximum number of bins: with more, almost all are empty, and each has its own noise.
 pub const MAX_BINS: u64 = 10_000;
 
-/// How many counts there are, and what one record can do to them.
+/// Number of counts, and their sensitivity.
 fn shape(columns: &[usize], bins: usize) -> (usize, Sensitivity) {
     let d = columns.len() as f64;
     let width = columns.iter().map(|&inputs| levels(inputs, bins) * CLASSES).sum();
@@ -55,10 +56,10 @@ fn shape(columns: &[usize], bins: usize) -> (usize, Sensitivity) {
 }
 
 impl NaiveBayesPlan {
-    /// For these columns.
+    /// A plan for these columns.
     ///
     /// # Errors
-    /// What the accountant refuses.
+    /// Those of the accountant.
     pub fn new(
         columns: Vec<usize>,
         bins: usize,
@@ -68,10 +69,10 @@ impl NaiveBayesPlan {
     ) -> Result<Self, PlanError> {
         let (width, sensitivity) = shape(&columns, bins);
         let statistics = StatisticsPlan::new(WHAT, records, width, sensitivity, privacy)?;
-        Ok(Self { columns, bins, concentration, statistics, reading: NoiseTreatment::NoiseAware })
+        Ok(Self { columns, bins, concentration, statistics, noise_treatment: NoiseTreatment::NoiseAware })
     }
 
-    /// Whether every field is in its range, and agrees with the others.
+    /// Checks that every field is in range and consistent with the others.
     ///
     /// # Errors
     /// [`FieldError`].
@@ -83,10 +84,10 @@ impl NaiveBayesPlan {
         self.statistics.validate(WHAT, width, sensitivity)
     }
 
-    /// Runs it; without privacy if none is asked for.
+    /// Runs the plan; without privacy if there is no budget.
     ///
     /// # Errors
-    /// What the wall refuses.
+    /// Those of the wall.
     pub fn fit(
         &self,
         records: Records,
@@ -100,13 +101,13 @@ impl NaiveBayesPlan {
         Ok((posterior, wall.finish(0)?))
     }
 
-    /// The posterior from what a wall of these statistics releases.
+    /// The posterior from the releases of a wall of this plan.
     ///
     /// # Errors
     /// [`WallError`].
     pub fn fit_through(&self, wall: &mut Wall) -> Result<NaiveBayesPosterior, WallError> {
-        let (released, law) = self.statistics.release(&self.query(), wall)?;
-        Ok(self.posterior(&released.values, law))
+        let (released, noise) = self.statistics.release(&self.query(), wall)?;
+        Ok(self.posterior(&released.values, noise))
     }
 
     pub(crate) fn query(&self) -> impl Query {
@@ -127,7 +128,7 @@ impl NaiveBayesPlan {
 
     /// The posterior from noisy counts.
     #[must_use]
-    pub fn posterior(&self, noisy: &[f64], law: NoiseDistribution) -> NaiveBayesPosterior {
+    pub fn posterior(&self, noisy: &[f64], noise: NoiseDistribution) -> NaiveBayesPosterior {
         // Blocks: the levels of a column for one class.
         let mut blocks: Vec<[Vec<f64>; CLASSES]> = Vec::new();
         let mut rest = noisy;
@@ -137,7 +138,7 @@ impl NaiveBayesPlan {
             blocks.push([class(0), class(1)]);
             rest = after;
         }
-        let totals = Totals { blocks: &blocks, law };
+        let totals = Totals { blocks: &blocks, noise };
         let mut rng = ChaCha8Rng::seed_from_u64(0);
         let mut posterior = NaiveBayesPosterior {
             columns: self.columns.clone(),
@@ -153,12 +154,12 @@ impl NaiveBayesPlan {
                 Total::Unknown,
                 &mut rng,
             );
-            // The logarithm of the class's share comes first, and then those of its levels.
+            // The logarithm of the probability of the class, followed by those of its levels.
             posterior.push(shares.iter().map(|shares| vec![shares[0].ln()]), vec![0.0]);
             for (d, block) in blocks.iter().enumerate() {
                 let (mean, sd) = totals.of(class, Some(d));
-                let total = if sd.is_finite() { Total::Told { mean, sd } } else { Total::Unknown };
-                let draws = self.block(&block[class], law, total, &mut rng);
+                let total = if sd.is_finite() { Total::Observed { mean, sd } } else { Total::Unknown };
+                let draws = self.block(&block[class], noise, total, &mut rng);
                 let variances = self.records_variance(&draws, mean);
                 posterior.push(draws.iter().map(|shares| shares.iter().map(|p| p.ln()).collect()), variances);
             }
@@ -166,19 +167,19 @@ impl NaiveBayesPlan {
         posterior
     }
 
-    /// Draws of the shares of a block.
+    /// Draws of the probabilities of a block.
     fn block(
         &self,
         noisy: &[f64],
-        law: NoiseDistribution,
+        noise: NoiseDistribution,
         total: Total,
         rng: &mut impl Rng,
     ) -> Vec<Vec<f64>> {
         let (before, draws, each) = CHAIN;
         let concentration = vec![self.concentration; noisy.len()];
-        let law = if law.sd() == 0.0 { NoiseDistribution::None } else { law };
-        let counts = NoisyCounts { noisy, law, concentration: &concentration, total };
-        let found = match self.reading {
+        let noise = if noise.sd() == 0.0 { NoiseDistribution::None } else { noise };
+        let counts = NoisyCounts { noisy, noise, concentration: &concentration, total };
+        let found = match self.noise_treatment {
             NoiseTreatment::NoiseAware => counts.sample(before, draws * each, rng),
             NoiseTreatment::Naive => vec![counts.nearest(false); draws * each],
         };
@@ -186,8 +187,8 @@ impl NaiveBayesPlan {
         found.iter().step_by(each).map(share).collect()
     }
 
-    /// The variance of the logarithm of each share, were the counts known: $\psi'(a + n) - \psi'(A + N)$, at the counts to expect. Noisy
-    /// ones may be near 0 by chance, where that is huge.
+    /// The variance of the logarithm of each probability if the counts were known: $\psi'(a + n) - \psi'(A + N)$, at
+    /// the expected counts. Noisy counts may be near 0 by chance, where it is huge.
     fn records_variance(&self, shares: &[Vec<f64>], total: f64) -> Vec<f64> {
         let levels = shares.first().map_or(0, Vec::len);
         let all = total.max(0.0) + self.concentration * levels as f64;
@@ -196,10 +197,10 @@ impl NaiveBayesPlan {
     }
 }
 
-/// What the tables say about the number of records of each class.
+/// Information of the tables about the number of records of each class.
 struct Totals<'a> {
     blocks: &'a [[Vec<f64>; CLASSES]],
-    law: NoiseDistribution,
+    noise: NoiseDistribution,
 }
 
 impl Totals<'_> {
@@ -210,10 +211,10 @@ impl Totals<'_> {
     fn of(&self, class: usize, without: Option<usize>) -> (f64, f64) {
         let blocks = self.blocks.iter().enumerate().filter(|(d, _)| Some(*d) != without);
         let (precision, total) = blocks.fold((0.0, 0.0), |(precision, sum), (_, block)| {
-            let weight = 1.0 / (block[class].len() as f64 * self.law.sd().powi(2).max(1e-12));
+            let weight = 1.0 / (block[class].len() as f64 * self.noise.sd().powi(2).max(1e-12));
             (precision + weight, sum + weight * block[class].iter().sum::<f64>())
         });
-        let sd = if self.law == NoiseDistribution::None { 0.0 } else { precision.sqrt().recip() };
+        let sd = if self.noise == NoiseDistribution::None { 0.0 } else { precision.sqrt().recip() };
         (if precision > 0.0 { total / precision } else { 0.0 }, sd)
     }
 }

@@ -16,13 +16,13 @@ pub struct NaiveBayesPosterior {
 }
 
 impl NaiveBayesPosterior {
-    /// Whether its parts fit together, as they may not in a file that somebody changed.
+    /// Whether its parts are consistent, since a file may have been edited.
     #[must_use]
-    pub fn is_whole(&self) -> bool {
+    pub fn is_consistent(&self) -> bool {
         let width: usize = self.columns.iter().map(|&inputs| levels(inputs, self.bins)).sum();
-        let whole = CLASSES * (1 + width);
-        let draws = self.draws.len() >= 2 && self.draws.iter().all(|draw| draw.len() == whole);
-        self.bins > 0 && draws && self.records_variances.len() == whole
+        let width_all = CLASSES * (1 + width);
+        let draws = self.draws.len() >= 2 && self.draws.iter().all(|draw| draw.len() == width_all);
+        self.bins > 0 && draws && self.records_variances.len() == width_all
     }
 
     pub(super) fn push(&mut self, logs: impl Iterator<Item = Vec<f64>>, variances: Vec<f64>) {
@@ -30,7 +30,7 @@ impl NaiveBayesPosterior {
         self.records_variances.extend(variances);
     }
 
-    /// The probability of the second class, and the variance of its log odds: that which the records leave, and all of it.
+    /// The probability of the second class, and the variance of its log odds without and with the privacy noise.
     #[must_use]
     pub fn predict(&self, inputs: &[f64]) -> (f64, f64, f64) {
         let half = self.records_variances.len() / CLASSES;
@@ -55,7 +55,7 @@ impl NaiveBayesPosterior {
     }
 }
 
-/// The largest logarithm of odds: beyond it a probability is 0 or 1 in floating point.
+/// Maximum log odds: beyond it a probability is 0 or 1 in floating point.
 const MAX_SCORE: f64 = 36.0;
 
 impl Posterior for NaiveBayesPosterior {

@@ -4,10 +4,10 @@
 //! $a_j = (d+1)^{-1/2}\sum_i w_{ij} z_i$; hidden layers have $z = \max(a, 0)$, and the output is
 //! $y \sim N(a, 1/\gamma)$. The noise precision $\gamma$ is known or has a gamma prior; or the target is a class $y = \pm1$ with probability
 //! $\Phi(ya)$. Weights have the prior
-//! $N(0, 1/\lambda)$ with a gamma hyper-prior of $\lambda$, which [`refine_prior`](Network::refine_prior) brings up to date.
+//! $N(0, 1/\lambda)$ with a gamma hyper-prior of $\lambda$, which [`refine_prior`](Network::refine_prior) updates.
 //!
 //! Natural parameters are $m/v$ of all weights, then $1/v$ of all weights, and $(a - 1, -b)$ for the noise if it is unknown.
-//! Records are rows of inputs and the target, already scaled: by public bounds if the result is to be private.
+//! Records are rows of inputs and the target, already scaled: by public bounds if the fit is to be private.
 //!
 //! ```
 //! use reticent_core::engine::Ep;
@@ -15,7 +15,7 @@
 //!
 //! let mut network = Network::new(&[1, 10], OutputNoise::default())?;
 //! let records: Vec<f64> = (0..100).map(|n| n as f64 / 25.0 - 2.0).flat_map(|x| [x, x.abs() - 1.0]).collect();
-//! let mut state = Ep::new(&network, &records, 2, &network.start(1, Start::Usual));
+//! let mut state = Ep::new(&network, &records, 2, &network.start(1, Start::Prior));
 //! for _ in 0..20 {
 //!     state.pass(&network, &records, 0..100, 0.4);
 //!     network.refine_prior(&state.natural(&network));
@@ -67,39 +67,41 @@ pub enum OutputNoise {
     Known(f64),
     /// A prior of $\gamma$, with a shape above 1.
     Unknown(Gamma),
-    /// 1, and of a target only the sign is known: a class $+1$ (any positive target) or $-1$, with probability $\Phi(ya)$.
+    /// 1, and only the sign of a target is observed: a class $+1$ (any positive target) or $-1$, with probability
+    /// $\Phi(ya)$.
     Probit,
 }
 
 impl Default for OutputNoise {
     /// Shape and rate 6, for targets of unit variance.
     fn default() -> Self {
-        Self::Unknown(USUAL_GAMMA)
+        Self::Unknown(DEFAULT_GAMMA)
     }
 }
 
-/// The prior of $\gamma$ and of $\lambda$ in the paper.
-const USUAL_GAMMA: Gamma = Gamma { shape: 6.0, rate: 6.0 };
+/// The default prior of $\gamma$ and of $\lambda$, that of the paper.
+const DEFAULT_GAMMA: Gamma = Gamma { shape: 6.0, rate: 6.0 };
 
-/// How many standard deviations of its prior the mean of a weight may be from 0.
-const FARTHEST: f64 = 1000.0;
+/// Maximum distance of the mean of a weight from 0, in standard deviations of its prior.
+const MAX_PRIOR_SDS: f64 = 1000.0;
 
-/// Where the approximation starts.
+/// The start of the approximation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Start {
     /// The variances of the prior, and random means of variance $1/(d+1)$.
-    Usual,
-    /// Means of 0.7 times that deviation, held by some precision beside the prior's: without it all weights move together, and too
-    /// far, if many records are seen at once.
+    Prior,
+    /// Means of 0.7 times that standard deviation, with additional precision: without it all weights move together,
+    /// and too far, if many records are used at once.
     Held {
-        /// What is added to $1/v$.
+        /// The addition to $1/v$.
         precision: f64,
     },
-    /// The same with the vectors of $m/v$ and of $1/v$ of each layer scaled to a norm of at most 1: variances that grow with the
-    /// root of the number of weights of the layer, and larger means. An unknown noise starts at a variance of 0.1, for targets of
-    /// unit variance, as sure as this many records would make it: so the errors of the first pass are not taken for noise.
+    /// As `Prior`, with the vectors of $m/v$ and of $1/v$ of each layer scaled to a norm of at most 1: variances that
+    /// grow with the root of the number of weights of the layer, and larger means. An unknown noise starts at a
+    /// variance of 0.1, for targets of unit variance, with the information of this many records: so the errors of the
+    /// first pass do not inflate it.
     Wide {
-        /// $N$, a public number.
+        /// Number of records $N$, public.
         records: usize,
     },
 }
@@ -107,10 +109,10 @@ pub enum Start {
 /// The weights between two layers, input by input, with the bias as the last input.
 #[derive(Debug, Clone, Copy)]
 struct Layer {
-    /// Without the bias.
+    /// Number of inputs, without the bias.
     inputs: usize,
     units: usize,
-    /// The first weight.
+    /// Index of the first weight.
     first: usize,
     /// $(d+1)^{-1/2}$.
     scale: f64,
@@ -129,11 +131,11 @@ pub struct Network {
     noise: OutputNoise,
     hyper: refine::HyperPrior,
     prior: Vec<f64>,
-    /// What the precision of a weight is at least, over that of its prior.
+    /// Minimum precision of a weight, relative to that of its prior.
     floor: f64,
 }
 
-/// More than this are a slip in a plan, for which there is no memory.
+/// Maximum number of weights: more are taken for an error in a plan.
 const MAX_WEIGHTS: usize = 1 << 26;
 
 impl Network {
@@ -141,7 +143,7 @@ impl Network {
     /// regression.
     ///
     /// # Errors
-    /// [`DefinitionError`] if there is no such network.
+    /// [`DefinitionError`] if the sizes are invalid.
     pub fn new(sizes: &[usize], noise: OutputNoise) -> Result<Self, DefinitionError> {
         if sizes.is_empty() || sizes[1..].contains(&0) {
             return Err(DefinitionError::NetworkShape);
@@ -163,7 +165,7 @@ impl Network {
         if first > MAX_WEIGHTS {
             return Err(DefinitionError::NetworkShape);
         }
-        let hyper = refine::HyperPrior::new(USUAL_GAMMA, first);
+        let hyper = refine::HyperPrior::new(DEFAULT_GAMMA, first);
         let mut prior = [vec![0.0; first], vec![hyper.precision(); first]].concat();
         if let OutputNoise::Unknown(gamma) = noise {
             prior.extend(gamma.natural());
@@ -171,7 +173,7 @@ impl Network {
         Ok(Self { layers, noise, hyper, prior, floor: 1e-3 })
     }
 
-    /// With another hyper-prior of the precision $\lambda$ of weights, which starts at $(a - 1)/b$.
+    /// Sets the hyper-prior of the precision $\lambda$ of weights, which starts at $(a - 1)/b$.
     ///
     /// # Errors
     /// [`DefinitionError::NotPositive`] if its shape is not above 1.
@@ -187,8 +189,8 @@ impl Network {
         Ok(self)
     }
 
-    /// With another least precision of a weight, as a share of its prior's: 0.001 if not set. Noise makes some precisions negative,
-    /// and the floor then decides how far their weights may go.
+    /// Sets the minimum precision of a weight, as a share of its prior's: 0.001 by default. Noise makes some
+    /// precisions negative, and the floor then limits their weights.
     ///
     /// # Errors
     /// [`DefinitionError::NotPositive`] if it is not positive.
@@ -206,7 +208,7 @@ impl Network {
         self.layers[0].inputs
     }
 
-    /// How many weights there are, biases included.
+    /// Number of weights, biases included.
     #[must_use]
     pub fn weights(&self) -> usize {
         self.layers.last().map_or(0, |layer| layer.weights().end)
@@ -218,7 +220,8 @@ impl Network {
         self.noise
     }
 
-    /// The likelihood part that gives weights random means, so that units differ. Random, but public: it knows no records.
+    /// The likelihood part that gives weights random means, so that units differ. It is random, but public, and does
+    /// not depend on records.
     #[must_use]
     pub fn start(&self, seed: u64, start: Start) -> Vec<f64> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -236,7 +239,7 @@ impl Network {
                 let held = lambdas.iter_mut().zip(prior);
                 held.for_each(|(lambda, prior)| *lambda *= 0.7 * (prior + precision) / prior);
                 precisions[part].fill(precision);
-            } else if start != Start::Usual {
+            } else if start != Start::Prior {
                 let norm = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>().sqrt().max(1.0);
                 let (lambda, precision) = (norm(lambdas), norm(prior));
                 lambdas.iter_mut().for_each(|x| *x /= lambda);
@@ -250,26 +253,26 @@ impl Network {
         likelihood
     }
 
-    /// Projects the natural parameters of the noise, if it is unknown; whether that moved them.
+    /// Projects the natural parameters of the noise, if it is unknown; returns whether they changed.
     fn project_noise(&self, natural: &mut [f64]) -> u64 {
         let OutputNoise::Unknown(prior) = self.noise else {
             return 0;
         };
-        let least = Gamma { shape: 1.0 + 0.1 * (prior.shape - 1.0), rate: 1e-3 * prior.rate };
-        u64::from(Gamma::raise(natural, least))
+        let min = Gamma { shape: 1.0 + 0.1 * (prior.shape - 1.0), rate: 1e-3 * prior.rate };
+        u64::from(Gamma::raise(natural, min))
     }
 
-    /// The prior precision of weights as it stands: $(a - 1)/b$ of the approximation of $\lambda$.
+    /// The current prior precision of weights: $(a - 1)/b$ of the approximation of $\lambda$.
     #[must_use]
     pub fn prior_precision(&self) -> f64 {
         self.hyper.precision()
     }
 
-    /// Brings the prior of each weight up to date with the hyper-prior, given the natural parameters of $q$. To be called after each
-    /// pass over the records.
+    /// Updates the prior of each weight by the hyper-prior, given the natural parameters of $q$. To be called after
+    /// each pass over the records.
     ///
     /// # Privacy
-    /// Knows of the records only what `natural` does.
+    /// Depends on the records only through `natural`.
     ///
     /// # Panics
     /// If the natural parameters are not those of this network.
@@ -297,7 +300,7 @@ impl SiteModel for Network {
         cavity.prepare(self, natural);
     }
 
-    /// In one sweep, if no weight has to be moved.
+    /// In one sweep, if no weight needs a projection.
     fn leave_out(
         &self,
         likelihood: &[f64],
@@ -327,16 +330,16 @@ impl SiteModel for Network {
         cavity.site::<true>(self, record, out);
     }
 
-    /// Precisions of weights are at least a [share](Network::with_floor) of the prior's, and means at most a thousand of its
-    /// standard deviations from 0, which only noise takes them to. The shape $a$ of the noise precision is such that $a - 1$ is at least a tenth
-    /// of its prior's, and its rate at least a thousandth.
+    /// Precisions of weights are at least a [share](Network::with_floor) of the prior's, and means at most a thousand
+    /// of its standard deviations from 0, which only noise exceeds. The shape $a$ of the noise precision is such that
+    /// $a - 1$ is at least a tenth of its prior's, and its rate at least a thousandth.
     fn project(&self, natural: &mut [f64]) -> u64 {
         let [lambdas, precisions, gamma] = split_mut(natural, self.weights());
         let [_, priors, _] = split(&self.prior, self.weights());
         let mut moved = 0;
         for ((lambda, precision), prior) in lambdas.iter_mut().zip(precisions).zip(priors) {
             let high = precision.max(self.floor * prior);
-            let farthest = FARTHEST * high / prior.sqrt();
+            let farthest = MAX_PRIOR_SDS * high / prior.sqrt();
             let near = lambda.clamp(-farthest, farthest);
             moved += u64::from(*precision != high || *lambda != near);
             (*lambda, *precision) = (near, high);
@@ -365,7 +368,7 @@ impl SiteModel for Network {
     }
 }
 
-/// $m/v$ and $1/v$ of weights, and what comes after them.
+/// $m/v$ and $1/v$ of weights, and the remaining parameters.
 fn split(natural: &[f64], weights: usize) -> [&[f64]; 3] {
     let (pairs, rest) = natural.split_at(2 * weights);
     let (lambdas, precisions) = pairs.split_at(weights);
@@ -378,7 +381,7 @@ fn split_mut(natural: &mut [f64], weights: usize) -> [&mut [f64]; 3] {
     [lambdas, precisions, rest]
 }
 
-/// $\lambda \pm pm$ for each weight.
+/// Adds $\pm pm$ to $\lambda$ for each weight.
 fn shift(natural: &mut [f64], means: &[f64], sign: f64) {
     let [lambdas, precisions, _] = split_mut(natural, means.len());
     with_wide_vectors(
@@ -425,21 +428,21 @@ impl Model for Networks {
     }
     fn new_plan(
         &self,
-        facts: &TableShape,
+        shape: &TableShape,
         privacy: Option<&Privacy>,
     ) -> Result<Box<dyn Planned>, ModelError> {
-        let settings = Settings::new(self, facts)?;
+        let settings = Settings::new(self, shape)?;
         let hidden = settings.integer("hidden");
         let passes = settings.integer("passes");
-        let classes = facts.target == Target::TwoClasses;
+        let classes = shape.target == Target::TwoClasses;
         if let Some(privacy) = privacy {
             if classes {
                 return Err(ModelError::PrivateClasses { model: self.name() });
             }
-            let plan = RegressionPlan::network(facts.inputs(), &[hidden], facts.records, privacy)?;
+            let plan = RegressionPlan::network(shape.inputs(), &[hidden], shape.records, privacy)?;
             return Ok(Box::new(NetworkPlan::Residuals(plan)));
         }
-        let (inputs, records) = (facts.inputs(), facts.records);
+        let (inputs, records) = (shape.inputs(), shape.records);
         Ok(Box::new(NetworkPlan::Passes(Passes { inputs, hidden, passes, classes, records })))
     }
     fn parse_plan(&self, _: &TableShape, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {

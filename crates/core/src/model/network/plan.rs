@@ -14,7 +14,7 @@ use crate::wall::{Geometry, Plan, Sampler, SumId, Sums, Wall, WallError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The plan of a network, by what it is fitted to.
+/// The plan of a network, by the kind of fit.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub(super) enum NetworkPlan {
@@ -46,8 +46,8 @@ impl Planned for NetworkPlan {
     fn why(&self) -> Vec<String> {
         self.as_planned().why()
     }
-    fn validate(&self, facts: &TableShape) -> Result<(), ModelError> {
-        self.as_planned().validate(facts)
+    fn validate(&self, shape: &TableShape) -> Result<(), ModelError> {
+        self.as_planned().validate(shape)
     }
     fn check_privacy(&self, privacy: Option<&Privacy>) -> Result<(), ModelError> {
         self.as_planned().check_privacy(privacy)
@@ -64,7 +64,7 @@ impl Planned for NetworkPlan {
     }
 }
 
-/// What is done, record by record.
+/// The plan of a fit by passes over single records.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Passes {
     pub(super) inputs: usize,
@@ -92,8 +92,8 @@ impl Planned for Passes {
         vec![format!("{} passes of SEP over single records, as in the papers", self.passes)]
     }
 
-    fn validate(&self, facts: &TableShape) -> Result<(), ModelError> {
-        same_shape("network", (self.inputs, self.records), facts)?;
+    fn validate(&self, shape: &TableShape) -> Result<(), ModelError> {
+        same_shape("network", (self.inputs, self.records), shape)?;
         let fields = || {
             field::hidden_layers("hidden", &[self.hidden])?;
             field::integer("passes", self.passes as u64, 1..=100_000)
@@ -121,7 +121,7 @@ impl Planned for Passes {
         let (_, sums) = self.sums(&model)?;
         let (coordinates, damping) = (Coordinates::Factor, Damping::Step(1.0));
         let phase = Phase { sums, steps: self.records as u64, coordinates, damping, clip: None };
-        let mut state = Sep::new(&model, self.records, &model.start(1, Start::Usual));
+        let mut state = Sep::new(&model, self.records, &model.start(1, Start::Prior));
         for _ in 0..self.passes {
             state.run(&model, wall, &phase, Average::Last)?;
             model.refine_prior(&state.fit(&model).natural);

@@ -2,7 +2,7 @@ use super::Networks;
 use crate::budget::{Adjacency, Privacy};
 use crate::model::{Model, TableShape, Target};
 
-/// Simulated 95 % intervals of two classes held between 27 and 100 % of true scores, and fewer at larger budgets.
+/// Simulated 95 % intervals of two classes covered between 27 and 100 % of true scores, and less at larger budgets.
 #[test]
 fn private_networks_of_two_classes_are_refused() {
     let privacy = Privacy::new(3.0, 1e-6, Adjacency::ReplaceOne).unwrap();
@@ -10,10 +10,10 @@ fn private_networks_of_two_classes_are_refused() {
     let networks: &dyn Model = &Networks;
     let refused = networks.plan(&table, Some(&privacy)).err().unwrap().to_string();
     assert!(refused.contains("`logistic` or `probit`"), "{refused}");
-    // A plan that was written when they were not.
+    // A plan from a version that allowed them.
     let plan = serde_json::json!({ "classes": { "inputs": 2, "hidden": [10], "sep": {} } });
     assert!(networks.read_plan(&table, &plan).is_err());
-    // Neither is the plan without privacy of use.
+    // The plan without privacy is refused too.
     let plan = networks.plan(&table, None).unwrap();
     let refused = plan.check_privacy(Some(&privacy)).unwrap_err().to_string();
     assert!(refused.contains("`logistic` or `probit`"), "{refused}");

@@ -1,4 +1,4 @@
-//! What a fitted network says about new records.
+//! Predictions of a fitted network.
 
 use crate::engine::Fit;
 use crate::family::Gamma;
@@ -13,16 +13,16 @@ use serde::{Deserialize, Serialize};
 #[serde(try_from = "SavedPosterior", into = "SavedPosterior")]
 pub struct NetworkPosterior {
     model: Network,
-    /// With the privacy noise in the variances of weights.
+    /// Includes the privacy noise in the variances of weights.
     aware: NetworkCavity,
     naive: NetworkCavity,
     noise_variance: f64,
-    /// The variance of outputs that the variances of weights leave out.
+    /// Variance of outputs in addition to that of the weights.
     misfit: f64,
 }
 
 impl NetworkPosterior {
-    /// Reads a fit of this network.
+    /// The posterior of a fit of this network.
     ///
     /// A weight with natural parameters $(\lambda, p)$, mean $m$ and variance $v$ gets the variance $v +
     /// v^2\,\mathrm{Var}(e_\lambda - m e_p)$, which is that of the privacy noise $e$ in its mean to first order.
@@ -47,8 +47,8 @@ impl NetworkPosterior {
         Self { model: model.clone(), aware, naive: cavity, noise_variance, misfit: 0.0 }
     }
 
-    /// With weights of these moments, with and without the privacy noise in the variances, in the order and the scale of the network's own,
-    /// and this variance of targets.
+    /// From the moments of weights, with and without the privacy noise in the variances, in the order and the scale
+    /// of the network, and the variance of targets.
     pub(crate) fn from_moments(
         model: &Network,
         means: Vec<f64>,
@@ -61,14 +61,14 @@ impl NetworkPosterior {
         Self { model: model.clone(), aware, naive, noise_variance, misfit: 0.0 }
     }
 
-    /// With a variance of outputs beside that of the weights: how far fits of this kind end from the function that they should find.
+    /// Adds a variance of outputs to that of the weights: the typical error of fits of this kind.
     #[must_use]
     pub fn with_misfit(mut self, variance: f64) -> Self {
         self.misfit = variance;
         self
     }
 
-    /// How many inputs it has.
+    /// Number of inputs.
     #[must_use]
     pub fn inputs(&self) -> usize {
         self.model.inputs()
@@ -80,20 +80,20 @@ impl NetworkPosterior {
         self.model.noise == OutputNoise::Probit
     }
 
-    /// What is known of the target of a record with these inputs. For a probit it is [`Prediction::positive`] that says how
-    /// probable the class $+1$ is.
+    /// The predictive distribution of the target of a record with these inputs. For a probit,
+    /// [`Prediction::positive`] is the probability of the class $+1$.
     ///
     /// # Panics
-    /// If there are not as many inputs as the network has.
+    /// If the number of inputs is not that of the network.
     #[must_use]
     pub fn predict(&self, inputs: &[f64]) -> Prediction {
         self.with(&self.aware, inputs)
     }
 
-    /// The same as if there had been no privacy noise: too sure of itself.
+    /// The prediction that ignores the privacy noise: overconfident.
     ///
     /// # Panics
-    /// If there are not as many inputs as the network has.
+    /// If the number of inputs is not that of the network.
     #[must_use]
     pub fn predict_naively(&self, inputs: &[f64]) -> Prediction {
         self.with(&self.naive, inputs)
@@ -106,7 +106,7 @@ impl NetworkPosterior {
     }
 }
 
-/// The same as it is written.
+/// The serialised form.
 #[derive(PartialEq, Serialize, Deserialize)]
 struct SavedPosterior {
     /// Inputs, and units of hidden layers.
@@ -181,13 +181,13 @@ impl Posterior for NetworkPosterior {
     }
 }
 
-/// What a registered network is saved as, by what it was fitted to.
+/// The serialised form of a registered network, by the kind of fit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub(super) enum NetworkFit {
     /// A linear prediction, and a network for its residuals: predictions are within the bounds of the target.
     Residuals(RegressionPosterior),
-    /// A network by itself.
+    /// A network alone.
     Network(NetworkPosterior),
 }
 

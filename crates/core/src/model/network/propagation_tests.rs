@@ -59,8 +59,8 @@ impl Dual {
 }
 
 /// The mean and variance of $\max(a, 0)$ as the sums $E = m\Phi + \sqrt v\varphi$, $E_2 = (m^2 + v)\Phi + m\sqrt v\varphi$ and
-/// $V = E_2 - E^2$. They cancel where units are nearly dead, and then both are nothing next to the rest; or nearly linear, and
-/// then they are those of $a$.
+/// $V = E_2 - E^2$. They suffer from cancellation where units are nearly dead, and then both are negligible; or
+/// nearly linear, and then they are those of $a$.
 fn rectified(m: Dual, v: Dual) -> (Dual, Dual) {
     let alpha = m / v.sqrt();
     if alpha.0 > 12.0 {
@@ -76,7 +76,7 @@ fn rectified(m: Dual, v: Dual) -> (Dual, Dual) {
 }
 
 /// Mean and variance of $s\sum_i w_i z_i$ for independent weights and inputs: $s\sum m_w m_z$ and
-/// $s^2\sum (m_w^2 + v_w)(m_z^2 + v_z) - m_w^2 m_z^2$, without its difference.
+/// $s^2\sum (m_w^2 + v_w)(m_z^2 + v_z) - m_w^2 m_z^2$, without the difference.
 fn weighted_sum(weights: &[(Dual, Dual)], inputs: &[(Dual, Dual)]) -> (Dual, Dual) {
     let scale = Dual::constant((inputs.len() as f64).sqrt().recip());
     let (mut mean, mut variance) = (Dual::constant(0.0), Dual::constant(0.0));
@@ -185,8 +185,8 @@ proptest! {
 }
 
 /// A layer given independent Gaussian inputs, and a rectified unit, have exactly the moments that are computed for them: 400,000
-/// samples, five standard errors. (Layers above the second are given inputs that are neither, which is where the
-/// approximation is.)
+/// samples, five standard errors. (Layers above the second have inputs that are neither independent nor Gaussian,
+/// which is where the approximation is.)
 #[test]
 fn each_layer_is_exact_given_independent_inputs() {
     const SAMPLES: usize = 400_000;
@@ -219,7 +219,7 @@ fn each_layer_is_exact_given_independent_inputs() {
     }
 }
 
-/// What samples say, about a mean that they are expected to have.
+/// Sample moments about an expected mean.
 struct Sampled {
     count: f64,
     mean: f64,

@@ -8,10 +8,10 @@
 use super::site::tilted_gamma;
 use crate::family::Gamma;
 
-/// What is known of $\lambda$, and which factor of which weight said so.
+/// The approximation of $\lambda$, with the contribution of each weight's factor.
 #[derive(Debug, Clone)]
 pub(super) struct HyperPrior {
-    /// Of $\lambda$, from the hyper-prior and all factors.
+    /// Distribution of $\lambda$, from the hyper-prior and all factors.
     gamma: Gamma,
     /// Natural parameters that each weight's factor contributed to it.
     factors: Vec<[f64; 2]>,
@@ -27,13 +27,13 @@ impl HyperPrior {
         (self.gamma.shape - 1.0) / self.gamma.rate
     }
 
-    /// Visits all weights once. `natural` are $m/v$ and $1/v$ of $q$ and `prior` those of the factors, which change; ones without a cavity are
-    /// left alone.
+    /// Visits all weights once. `natural` are $m/v$ and $1/v$ of $q$ and `prior` those of the factors, which are
+    /// updated; factors without a proper cavity are skipped.
     pub(super) fn refine(&mut self, natural: (&[f64], &[f64]), prior: (&mut [f64], &mut [f64])) {
         let weights = natural.0.iter().zip(natural.1).zip(prior.0.iter_mut().zip(prior.1));
         for (((q_lambda, q_precision), (lambda, precision)), factor) in weights.zip(&mut self.factors) {
-            let whole = self.gamma.natural();
-            let cavity = Gamma::from_natural(&[whole[0] - factor[0], whole[1] - factor[1]]);
+            let total = self.gamma.natural();
+            let cavity = Gamma::from_natural(&[total[0] - factor[0], total[1] - factor[1]]);
             let variance = 1.0 / (q_precision - *precision);
             if !(variance > 0.0 && variance < 1e6 && cavity.shape > 1.0 && cavity.rate > 0.0) {
                 continue;

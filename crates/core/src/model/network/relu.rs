@@ -4,12 +4,13 @@
 //!
 //! $$E = \max(m, 0) + \sqrt v\, w, \qquad V = v\,(\Phi(\alpha) - w(|\alpha| + w)),$$
 //!
-//! in which nothing cancels for large $\alpha$ of either sign. The derivatives are
+//! without cancellation for large $\alpha$ of either sign. The derivatives are
 //!
 //! $$\frac{dE}{dm} = \Phi, \quad \frac{dE}{dv} = \frac{\varphi}{2\sqrt v}, \quad \frac{dV}{dm} = 2E(1 - \Phi), \quad
 //!   \frac{dV}{dv} = \Phi - \frac{E\varphi}{\sqrt v}.$$
 //!
-//! Far below zero everything fades to exact zeros: a unit that is dead for a record neither passes anything on nor learns.
+//! Far below zero everything underflows to exact zeros: a unit that is dead for a record has neither output nor
+//! gradient.
 
 /// $(a + 5.5)\,\Phi(-a)\,e^{a^2/2}$ for $0 \le a \le 37.7$ as a polynomial in $t = 1.29178 - 12.6048/(a + 5.5)$, which goes from -1 to 1:
 /// the Chebyshev series of degree 19, from 50 digits. Relative error below $4 \cdot 10^{-16}$.
@@ -58,13 +59,13 @@ const EXPONENTIAL: [f64; 12] = [
 /// $1/\sqrt{2\pi}$.
 const INVERSE_SQRT_TAU: f64 = 0.398_942_280_401_432_7;
 
-/// Above it $e^{-y}$ is nothing: it would be no normal number.
-const NOTHING: f64 = 708.0;
+/// Above this, $e^{-y}$ underflows.
+const UNDERFLOW: f64 = 708.0;
 
-/// Variances are at least this, so that $\alpha$ is a number.
+/// Minimum variance, so that $\alpha$ is finite.
 const MIN_VARIANCE: f64 = 1e-100;
 
-/// $\sum_k c_k x^k$, in pairs of terms and two sums, which do not wait for each other.
+/// $\sum_k c_k x^k$, in pairs of terms and two independent sums.
 #[inline(always)]
 fn polynomial<const TERMS: usize>(c: &[f64; TERMS], x: f64) -> f64 {
     let square = x * x;
@@ -80,36 +81,36 @@ fn polynomial<const TERMS: usize>(c: &[f64; TERMS], x: f64) -> f64 {
     b.mul_add(square, a)
 }
 
-/// $e^{-y}$ for $y \ge 0$, without branches, so that a loop over units becomes vector code.
+/// $e^{-y}$ for $y \ge 0$, without branches, so that a loop over units is vectorised.
 #[inline(always)]
 fn exp_minus(y: f64) -> f64 {
     /// Adding this to a small number leaves it rounded to an integer in the low bits.
     const ROUND: f64 = 6_755_399_441_055_744.0; // 1.5 * 2^52
     const LN2_HIGH: f64 = 0.693_147_180_369_123_8;
     const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
-    let y = if y < NOTHING { y } else { NOTHING };
+    let y = if y < UNDERFLOW { y } else { UNDERFLOW };
     let shifted = y.mul_add(std::f64::consts::LOG2_E, ROUND);
     let n = shifted - ROUND;
-    // n has at most 10 bits and the high part of ln 2 has 32 that are used: their product is exact.
+    // n has at most 10 bits and the high part of ln 2 has 32: their product is exact.
     let r = n.mul_add(LN2_LOW, n.mul_add(LN2_HIGH, -y));
     let sum = polynomial(&EXPONENTIAL, r);
     let exponent = 1023u64.wrapping_sub(shifted.to_bits().wrapping_sub(ROUND.to_bits()));
     let power = f64::from_bits(exponent << 52);
-    if y < NOTHING { sum * power } else { 0.0 }
+    if y < UNDERFLOW { sum * power } else { 0.0 }
 }
 
-/// How many units are worked out together, at most.
+/// Maximum number of units in a block.
 pub(super) const BLOCK: usize = 64;
 
-/// A block of units: what goes in, what is found on the way, and what comes out. Arrays in one place, so that the compiler knows that
-/// they do not overlap.
+/// A block of units: inputs, intermediate values and outputs. The arrays are fields of one struct, so that the
+/// compiler can assume that they do not overlap.
 pub(super) struct Units {
     /// $m$.
     pub(super) m: [f64; BLOCK],
     /// $v$.
     pub(super) v: [f64; BLOCK],
     by_sd: [f64; BLOCK],
-    /// $1/(|\alpha| + c)$, of which the tail is a function.
+    /// $1/(|\alpha| + c)$, the argument of the tail polynomial.
     place: [f64; BLOCK],
     exponential: [f64; BLOCK],
     tail: [f64; BLOCK],
@@ -139,8 +140,8 @@ impl Default for Units {
 }
 
 impl Units {
-    /// The moments of $\max(a, 0)$ for the first `count` units. Each sweep has so little in it that its vectors need not wait for each
-    /// other.
+    /// The moments of $\max(a, 0)$ for the first `count` units. Sweeps are short, so that their vector operations are
+    /// independent.
     #[inline(always)]
     pub(super) fn rectify(&mut self, count: usize) {
         let count = count.min(BLOCK);
@@ -166,7 +167,7 @@ impl Units {
             let (m, v, by_sd) = (self.m[i], self.v[i], self.by_sd[i]);
             let (e, tail) = (self.exponential[i], self.tail[i]);
             let (sd, a) = (v * by_sd, (m * by_sd).abs());
-            // Rounding can leave a little less than nothing.
+            // Rounding can leave a small negative number.
             let excess = (-a).mul_add(tail, INVERSE_SQRT_TAU);
             let w = if excess > 0.0 { e * excess } else { 0.0 };
             let (tail, phi) = (e * tail, e * INVERSE_SQRT_TAU);
@@ -220,7 +221,7 @@ mod tests {
         for k in 0..7080 {
             let y = f64::from(k) * 0.1 + 1e-3;
             let error = (exp_minus(y) / (-y).exp() - 1.0).abs();
-            assert!(error < 1e-15 || y >= NOTHING, "{y} {error}");
+            assert!(error < 1e-15 || y >= UNDERFLOW, "{y} {error}");
         }
         assert_eq!((exp_minus(0.0), exp_minus(1e300), exp_minus(f64::INFINITY)), (1.0, 0.0, 0.0));
     }

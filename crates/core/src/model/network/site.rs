@@ -1,43 +1,45 @@
-//! A record forwards through the network, and what it says about each weight back again.
+//! The site of a record: moments are propagated forward through the network, and derivatives backward.
 //!
-//! Moments go forward: with means $m$ and variances $v$ of weights $w$ and of inputs $z$,
+//! With means $m$ and variances $v$ of weights $w$ and of inputs $z$,
 //!
 //! $$m_a = s\sum m_w m_z, \qquad v_a = s^2\sum m_w^2 v_z + v_w(m_z^2 + v_z),$$
 //!
 //! and through the units as in `relu.rs`. The evidence is $Z = N(y; m_a, v_a + b/(a-1))$ at the output, or
-//! $\Phi(ym_a/\sqrt{1 + v_a})$ for a class, and the derivatives of $\log Z$ come back by the chain rule. With $g = d\log Z/dm$,
+//! $\Phi(ym_a/\sqrt{1 + v_a})$ for a class, and the derivatives of $\log Z$ follow by the chain rule. With
+//! $g = d\log Z/dm$,
 //! $k = g^2 - 2\,d\log Z/dv$ and $u = 1 - vk$, the tilted moments of a weight are $m + vg$ and $vu$, so its site is
 //!
 //! $$p_n = \frac ku, \qquad \lambda_n = \frac gu + p_n m.$$
 //!
-//! A weight for which $u$ is not positive has no site: its contribution is 0, and those of the other weights stand.
+//! A weight for which $u$ is not positive has no site: its contribution is 0, and those of the other weights are
+//! unaffected.
 
 use super::relu::{BLOCK, Units};
-use super::{FARTHEST, Layer, Network, OutputNoise, split, split_mut};
+use super::{MAX_PRIOR_SDS, Layer, Network, OutputNoise, split, split_mut};
 use crate::family::Gamma;
 use crate::model::tilt::{Tilt, class};
 use reticent_noise::with_wide_vectors;
 use std::array::from_fn;
 use std::cell::RefCell;
 
-/// What sites need to know of a cavity.
+/// Moments of a cavity.
 #[derive(Debug, Clone, Default)]
 pub struct NetworkCavity {
-    /// Of each weight, and [`LANES`] more that nothing is made of.
+    /// Mean of each weight, and [`LANES`] unused values.
     means: Vec<f64>,
     variances: Vec<f64>,
     noise: Option<Gamma>,
     noise_variance: f64,
 }
 
-/// The activations of one record. Every value is written before it is read: nothing of a record reaches the next.
-/// Hidden units come in whole vectors of [`LANES`], and what is beyond their layer is overwritten or not read.
+/// The activations of one record. Every value is written before it is read: nothing of a record affects the next.
+/// Hidden units are padded to complete vectors of [`LANES`]; the padding is overwritten or not read.
 #[derive(Default)]
 struct Scratch {
     /// Means and variances of the inputs of each layer, with the bias.
     means: Vec<f64>,
     variances: Vec<f64>,
-    /// For each hidden unit the four derivatives of its moments, one after the other.
+    /// For each hidden unit the four derivatives of its moments, concatenated.
     by: [Vec<f64>; 4],
     /// Derivatives of $\log Z$ by the means and variances of the pre-activations of a layer, and of the one below.
     upper: [Vec<f64>; 2],
@@ -51,13 +53,13 @@ thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::default();
 }
 
-/// What a vector holds: loops over hidden units have no rest.
+/// Width of a vector: loops over hidden units have no remainder.
 const LANES: usize = 4;
 
-/// A record with a larger number in it says nothing.
+/// A record with a larger absolute value contributes nothing.
 const LARGEST: f64 = 1e30;
 
-/// Less is left of a variance only by rounding errors.
+/// Smaller remaining shares of a variance are due to rounding.
 const MIN_LEFT: f64 = 1e-10;
 
 /// The natural parameters of a weight's site, or its centred coordinates $(\lambda_n - p_n m, p_n)$.
@@ -68,8 +70,8 @@ fn weight_site<const CENTRED: bool>(m: f64, v: f64, g: f64, k: f64) -> [f64; 2] 
     [if CENTRED { g } else { g + k * m } * by, k * by]
 }
 
-/// The gamma of a precision $\gamma$ after seeing that a Gaussian with variance $v + 1/\gamma$ is `gap` from its mean: from the
-/// evidence at shapes $a$, $a+1$ and $a+2$, which give $E[\gamma]$ and $E[\gamma^2]$.
+/// The gamma of a precision $\gamma$ given that a Gaussian with variance $v + 1/\gamma$ is `gap` from its mean: from
+/// the evidence at shapes $a$, $a+1$ and $a+2$, which give $E[\gamma]$ and $E[\gamma^2]$.
 pub(in crate::model) fn tilted_gamma(cavity: Gamma, gap: f64, variance: f64) -> Option<Gamma> {
     let Gamma { shape: a, rate: b } = cavity;
     let spread = |shape: f64| variance + b / (shape - 1.0);
@@ -107,8 +109,8 @@ impl NetworkCavity {
         self.prepare_noise(model, gamma);
     }
 
-    /// From the prior and a share of the likelihood part: whether no weight is one that [`project`](SiteModel::project) would move. If
-    /// one is, means and variances are not to be used.
+    /// From the prior and a share of the likelihood part. Returns whether no weight needs
+    /// [`project`](SiteModel::project). If one does, means and variances are invalid.
     pub(super) fn prepare_weights(&mut self, model: &Network, likelihood: &[f64], kept: f64) -> bool {
         let [lambdas, precisions, _] = split(likelihood, model.weights());
         let [_, priors, _] = split(&model.prior, model.weights());
@@ -118,7 +120,7 @@ impl NetworkCavity {
         with_wide_vectors(
             #[inline(always)]
             || {
-                // Copies, which no store in the loop can change.
+                // Local copies, so that stores in the loop cannot alias them.
                 let (floor, kept, mut beyond) = (model.floor, kept, 0);
                 let moments = self.means.iter_mut().zip(&mut self.variances);
                 let all = moments.zip(lambdas.iter().zip(precisions)).zip(priors);
@@ -126,7 +128,7 @@ impl NetworkCavity {
                     // The prior has mean 0.
                     let (lambda, precision) = (kept * lambda, prior + kept * precision);
                     let high = precision >= floor * prior;
-                    let near = lambda * lambda * prior <= FARTHEST * FARTHEST * precision * precision;
+                    let near = lambda * lambda * prior <= MAX_PRIOR_SDS * MAX_PRIOR_SDS * precision * precision;
                     beyond |= u64::from(!high) | u64::from(!near);
                     *variance = 1.0 / precision;
                     *mean = lambda * *variance;
@@ -175,7 +177,7 @@ impl NetworkCavity {
     }
 
     pub(super) fn site<const CENTRED: bool>(&self, model: &Network, record: &[f64], out: &mut [f64]) {
-        // The squares of squares of such numbers could overflow.
+        // Fourth powers of such numbers could overflow.
         if record.iter().any(|x| x.abs() > LARGEST) {
             return;
         }
@@ -223,7 +225,7 @@ impl NetworkCavity {
             spreads.fill(0.0);
             let z = (&means[place..next], &variances[place..next]);
             let into = (&mut *sums, &mut *spreads);
-            // The inputs of the network are known.
+            // The inputs of the network have no variance.
             if k == 0 {
                 self.add_inputs::<true>(layer, z, into);
             } else {
@@ -261,7 +263,8 @@ impl NetworkCavity {
         (mean * layer.scale, variance * layer.scale * layer.scale)
     }
 
-    /// Adds what the inputs of a hidden layer make of its pre-activations, four inputs at a time, so that sums are seldom moved.
+    /// Adds the contribution of the inputs of a hidden layer to its pre-activations, four inputs at a time, to reduce
+    /// memory traffic.
     #[inline(always)]
     fn add_inputs<const KNOWN: bool>(
         &self,
@@ -286,7 +289,7 @@ impl NetworkCavity {
         (zm, zv): (&[f64], &[f64]),
         (sums, spreads): (&mut [f64], &mut [f64]),
     ) {
-        // Weights of the next input go into sums beyond the layer, which are not read.
+        // Weights of the next input are added to sums beyond the layer, which are not read.
         let units = sums.len();
         let row = |i: usize| layer.first + (first + i) * layer.units;
         let means: [&[f64]; ROWS] = from_fn(|i| &self.means[row(i)..][..units]);
@@ -322,7 +325,7 @@ impl NetworkCavity {
         let (inputs, mut unit) = sizes(model);
         let last = model.layers[model.layers.len() - 1];
         let mut place = inputs - last.inputs - 1;
-        // The output has one unit, so that its loops are over inputs.
+        // The output has one unit, so its loops are over inputs.
         let (gm, gv) = (last.scale * by_mean, last.scale * last.scale * by_variance);
         let part = last.weights();
         let weights = self.means[part.clone()].iter().zip(&self.variances[part.clone()]);
@@ -409,7 +412,7 @@ impl NetworkCavity {
         let all = lambdas[first..last].iter_mut().zip(&mut precisions[first..last]).zip(weights);
         let square = zm * zm + zv;
         if zv == 0.0 {
-            // Of an input that is known: g = z g_1 and k = z^2 k_1. One that is 0 says nothing.
+            // For an input without variance: g = z g_1 and k = z^2 k_1. One that is 0 contributes nothing.
             if zm != 0.0 {
                 for (((lambda, precision), (&m, &v)), (&gm, &k1)) in all.zip(gm.iter().zip(k1)) {
                     [*lambda, *precision] = weight_site::<CENTRED>(m, v, zm * gm, square * k1);
@@ -424,7 +427,7 @@ impl NetworkCavity {
     }
 }
 
-/// How many inputs all layers have, with the biases, and how many units there are in hidden layers.
+/// Number of inputs of all layers, with the biases, and of units in hidden layers.
 fn sizes(model: &Network) -> (usize, usize) {
     let inputs = model.layers.iter().map(|layer| layer.inputs + 1).sum();
     (inputs, model.layers[1..].iter().map(|layer| layer.inputs).sum())
@@ -444,7 +447,7 @@ impl Scratch {
 
 type Derivatives<'a> = ((&'a f64, &'a f64), (&'a f64, &'a f64));
 
-/// Those of a hidden layer.
+/// The derivatives of a hidden layer.
 #[inline(always)]
 fn derivatives_of(by: &[Vec<f64>; 4], first: usize, units: usize) -> impl Iterator<Item = Derivatives<'_>> {
     let [a, b, c, d] = by.each_ref().map(|x| &x[first..first + units]);
@@ -457,7 +460,7 @@ fn through_unit((dm, dv): (f64, f64), ((a, b), (c, d)): Derivatives<'_>) -> (f64
     (dm * a + dv * c, dm * b + dv * d)
 }
 
-/// Two sums over four slices, in four lanes, so that the compiler need not keep the order of additions.
+/// Two sums over four slices, in four accumulators, so that the order of additions is free.
 #[inline(always)]
 fn sums_of(
     a: &[f64],

@@ -3,7 +3,7 @@ use crate::engine::{Ep, adf, ep};
 use crate::model::DefinitionError;
 use proptest::prelude::*;
 
-/// Moments of weights as they may be, and a record.
+/// Typical moments of weights, and a record.
 fn case(sizes: &[usize], seed: u64, spread: f64) -> (Network, Vec<f64>, Vec<f64>) {
     case_of(OutputNoise::Known(0.3), sizes, seed, spread)
 }
@@ -79,23 +79,23 @@ proptest! {
                 variances[k] += dv;
                 log_evidence(&model, &means, &variances, &record)
             };
-            // Steps small against the spread of pre-activations, which is where the evidence bends.
+            // Steps small compared with the standard deviation of pre-activations, on which the evidence varies.
             let (dm, dv) = (3e-5 * spread.sqrt(), 1e-4 * variances[k]);
             let by_mean = (at(dm, 0.0) - at(-dm, 0.0)) / (2.0 * dm);
             let by_variance = (at(0.0, dv) - at(0.0, -dv)) / (2.0 * dv);
-            // What rounding leaves of a difference of numbers of the size of log Z.
+            // The rounding error of a difference of numbers of the size of log Z.
             let size = at(0.0, 0.0).abs().max(1.0) * 4e-16;
             prop_assert!((g - by_mean).abs() < 1e-6 * (1.0 + g.abs()) + 30.0 * size / dm || (g, h) == (0.0, 0.0), "{k}: {g} {by_mean}");
             let noise = 30.0 * size / dv;
-            // At 1e-12 the site itself holds h only up to the rounding of 1 - vk.
+            // At 1e-12 the site itself represents h only up to the rounding of 1 - vk.
             if !tiny {
                 prop_assert!((h - by_variance).abs() < 1e-5 * (1.0 + h.abs()) + noise || (g, h) == (0.0, 0.0), "{k}: {h} {by_variance}");
             }
         }
     }
 
-    /// Whatever the record and the cavity, sites are numbers and leave each weight a variance, up to rounding; ones too
-    /// large for arithmetic are left out.
+    /// Whatever the record and the cavity, sites are finite and leave each weight a positive variance, up to
+    /// rounding; records too large for arithmetic contribute nothing.
     #[test]
     fn sites_are_numbers(seed in 0u64..1_000_000, spread in prop::sample::select(vec![1e-12, 1e-3, 1.0, 1e4]), size in prop::sample::select(vec![1e-9, 1.0, 1e5, 1e29, 1e250])) {
         let (model, natural, mut record) = case(&[2, 4, 3], seed, spread);
@@ -174,7 +174,7 @@ fn a_bias_is_the_conjugate_posterior() {
 fn refinement_gives_factors_with_the_expected_precision() {
     let mut model = Network::new(&[2, 3], OutputNoise::default()).unwrap();
     let natural: Vec<f64> =
-        model.prior().iter().zip(model.start(3, Start::Usual)).map(|(p, l)| p + 2.0 * l + 0.5).collect();
+        model.prior().iter().zip(model.start(3, Start::Prior)).map(|(p, l)| p + 2.0 * l + 0.5).collect();
     let before = model.prior().to_vec();
     model.refine_prior(&natural);
     // The first weight: the cavity of lambda is the hyper-prior itself.
@@ -276,7 +276,7 @@ fn a_kink_is_learnt() {
             [x, x.abs() - 1.0 + 0.1 * normal]
         })
         .collect();
-    let mut state = Ep::new(&model, &records, 2, &model.start(1, Start::Usual));
+    let mut state = Ep::new(&model, &records, 2, &model.start(1, Start::Prior));
     for _ in 0..30 {
         state.pass(&model, &records, 0..200, 0.4);
         model.refine_prior(&state.natural(&model));
@@ -323,7 +323,7 @@ fn a_site_does_not_depend_on_the_records_before_it() {
     let site = |sizes: &[usize], record: &[f64]| {
         let model = Network::new(sizes, OutputNoise::default()).unwrap();
         let mut q: Vec<f64> =
-            model.prior().iter().zip(model.start(3, Start::Usual)).map(|(p, l)| p + l).collect();
+            model.prior().iter().zip(model.start(3, Start::Prior)).map(|(p, l)| p + l).collect();
         model.project(&mut q);
         let mut cavity = NetworkCavity::default();
         model.condition(&q, &mut cavity);

@@ -57,10 +57,10 @@ impl Model for GradientNetworks {
     }
     fn new_plan(
         &self,
-        facts: &TableShape,
+        shape: &TableShape,
         privacy: Option<&Privacy>,
     ) -> Result<Box<dyn Planned>, ModelError> {
-        let settings = Settings::new(self, facts)?;
+        let settings = Settings::new(self, shape)?;
         let hidden = settings.integer("hidden");
         let batch = settings.integer("batch");
         let steps = settings.integer("steps");
@@ -68,23 +68,23 @@ impl Model for GradientNetworks {
         let learning_rate = settings.number("rate");
         let settings = DpSgd {
             hidden: vec![hidden],
-            batch: batch.min(facts.records),
+            batch: batch.min(shape.records),
             steps: steps as u64,
             clip,
             learning_rate,
             ..DpSgd::default()
         };
         let plan = match privacy {
-            Some(privacy) => settings.plan(facts.records, privacy)?,
+            Some(privacy) => settings.plan(shape.records, privacy)?,
             None => DpSgdPlan {
                 settings,
-                records: facts.records,
+                records: shape.records,
                 adjacency: Adjacency::AddRemove,
                 noise_multiplier: 1.0,
                 residual_multiplier: 1.0,
             },
         };
-        Ok(Box::new(GradientsPlan { inputs: facts.inputs(), plan }))
+        Ok(Box::new(GradientsPlan { inputs: shape.inputs(), plan }))
     }
     fn parse_plan(&self, _: &TableShape, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
         Ok(Box::new(parse::<GradientsPlan>(self.name(), plan)?))

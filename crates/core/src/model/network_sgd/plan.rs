@@ -90,9 +90,9 @@ pub(super) const COUNTED: f64 = 0.25;
 pub struct DpSgdPlan {
     /// What is run.
     pub settings: DpSgd,
-    /// $N$.
+    /// Number of records $N$.
     pub records: usize,
-    /// Which data sets are neighbours.
+    /// The neighbour relation of data sets.
     pub adjacency: Adjacency,
     /// The standard deviation of the noise in a sum of gradients over its sensitivity.
     pub noise_multiplier: f64,
@@ -114,7 +114,7 @@ impl DpSgd {
     /// Finds the noise that a budget needs.
     ///
     /// # Errors
-    /// [`FitError`] for settings that make no sense, and what the accountant refuses.
+    /// [`FitError`] for settings that make no sense, and those of the accountant.
     pub fn plan(&self, records: usize, privacy: &Privacy) -> Result<DpSgdPlan, FitError> {
         self.check(records)?;
         let (epsilon, delta) = (privacy.epsilon(), exact_delta(privacy));
@@ -227,16 +227,16 @@ impl DpSgdPlan {
         Ok((posterior, wall.finish(projections)?))
     }
 
-    /// All that will be released, for records of this many inputs.
+    /// All planned releases, for records of this many inputs.
     ///
     /// # Errors
-    /// [`FitError`] if the wall would refuse it.
+    /// [`FitError`] if the wall refuses the plan.
     pub fn releases(&self, inputs: usize) -> Result<Plan, FitError> {
         self.validate().map_err(|error| WallError::from(PlanError::from(error)))?;
         Ok(self.sums(Perceptron::new(inputs, &self.settings.hidden)?.weights())?.0)
     }
 
-    /// Fits what a wall of this plan releases. How often something was moved back into its domain comes with it.
+    /// Fits through a wall of this plan. Returns the number of projections with the posterior.
     ///
     /// # Errors
     /// [`FitError`].
@@ -273,13 +273,13 @@ impl DpSgdPlan {
         let weights = if average { mean } else { weights };
         let largest = self.settings.largest_residual;
         let released = wall.sum(residuals, &Residuals { shape, weights: &weights, largest })?;
-        // Noise may leave less than nothing; its standard deviation is what could not be told from that.
+        // Noise may make it negative; its standard deviation is the smallest distinguishable value.
         let one = COUNTED * largest * largest;
         let (count, count_sd) = (released.values[1] / one, released.noise_sd[1] / one);
         let n = KnownTargets::estimate(count, count_sd, self.records, self.adjacency);
-        let least = (released.noise_sd[0] / n).max(1e-12 * largest * largest);
-        let noise_variance = (released.values[0] / n).max(least);
-        let projections = u64::from(released.values[0] / n < least);
+        let floor = (released.noise_sd[0] / n).max(1e-12 * largest * largest);
+        let noise_variance = (released.values[0] / n).max(floor);
+        let projections = u64::from(released.values[0] / n < floor);
         let model = shape.model(noise_variance)?;
         let (means, variances) = (shape.in_order_of_the_model(&weights, 1), vec![0.0; weights.len()]);
         let posterior =
@@ -289,7 +289,7 @@ impl DpSgdPlan {
 }
 
 impl DpSgdPlan {
-    /// Whether every field is in its range, and agrees with the others.
+    /// Checks that every field is in range and consistent with the others.
     ///
     /// # Errors
     /// [`FieldError`].
@@ -311,7 +311,7 @@ impl DpSgd {
         if let Optimiser::Momentum(kept) = self.optimiser {
             field::number("settings.optimiser.momentum", kept, 0.0..=1.0)?;
         }
-        // A step may not take away more of a weight than there is.
+        // A step must not remove more of a weight than there is.
         field::number("settings.weight_decay", self.weight_decay, 0.0..=1.0 / self.learning_rate)?;
         field::number("settings.largest_residual", self.largest_residual, 1e-6..=1e6)?;
         field::number("settings.residual_share", self.residual_share, 1e-9..=1.0 - 1e-9)
@@ -334,15 +334,15 @@ impl Planned for GradientsPlan {
     }
 
     fn why(&self) -> Vec<String> {
-        vec!["settings as given: DP-SGD has no plan that needs no tuning".into()]
+        vec!["settings as given: DP-SGD has no automatic plan".into()]
     }
 
-    fn validate(&self, facts: &TableShape) -> Result<(), ModelError> {
-        same_shape("network-sgd", (self.inputs, self.plan.records), facts)?;
+    fn validate(&self, shape: &TableShape) -> Result<(), ModelError> {
+        same_shape("network-sgd", (self.inputs, self.plan.records), shape)?;
         self.plan.validate().map_err(out_of_range("network-sgd"))
     }
 
-    /// Every record tosses a coin for each batch.
+    /// Each record is sampled independently for each batch.
     fn cost_estimate(&self) -> Estimate {
         let DpSgdPlan { settings, records, .. } = &self.plan;
         let (weights, steps) = (weights(self.inputs, &settings.hidden), settings.steps as f64);

@@ -1,4 +1,4 @@
-//! A network by mean-field variational inference, without privacy: a baseline to compare with.
+//! A network by mean-field variational inference, without privacy: a baseline.
 //!
 //! The same network of rectified linear units as the model `network`, fitted by stochastic gradients of the evidence lower bound.
 //! Settings: `hidden` and `passes`.
@@ -59,17 +59,17 @@ impl Model for VariationalNetworks {
     }
     fn new_plan(
         &self,
-        facts: &TableShape,
+        shape: &TableShape,
         privacy: Option<&Privacy>,
     ) -> Result<Box<dyn Planned>, ModelError> {
-        let settings = Settings::new(self, facts)?;
+        let settings = Settings::new(self, shape)?;
         let hidden = settings.integer("hidden");
         let passes = settings.integer("passes");
         if privacy.is_some() {
             return Err(ModelError::OnlyWithoutPrivacy { model: self.name() });
         }
-        let (hidden, passes, records) = (hidden, passes, facts.records);
-        Ok(Box::new(VariationalPlan { inputs: facts.inputs(), hidden, passes, records }))
+        let (hidden, passes, records) = (hidden, passes, shape.records);
+        Ok(Box::new(VariationalPlan { inputs: shape.inputs(), hidden, passes, records }))
     }
     fn parse_plan(&self, _: &TableShape, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
         Ok(Box::new(parse::<VariationalPlan>(self.name(), plan)?))

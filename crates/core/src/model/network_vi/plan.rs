@@ -22,13 +22,13 @@ use serde_json::Value;
 pub struct Variational {
     /// Units in each hidden layer.
     pub hidden: Vec<usize>,
-    /// Passes over the records.
+    /// Epochs: passes over the records.
     pub passes: usize,
-    /// Records between steps.
+    /// Minibatch size.
     pub batch: usize,
-    /// The size of Adam's first steps; it falls to 0.
+    /// The initial step size of Adam; it decays to 0.
     pub learning_rate: f64,
-    /// Of the start, the order of records and the draws.
+    /// Seed of the start, the order of records and the draws.
     pub seed: u64,
 }
 
@@ -39,14 +39,14 @@ impl Default for Variational {
     }
 }
 
-/// Of the weights at the start, over that of their means' spread.
+/// Initial standard deviation of the weights, relative to that of their means.
 pub(super) const START_DEVIATION: f64 = 0.05;
 
 impl Variational {
-    /// Fits this many records, rows of `inputs` inputs and a target. **Not private**: the wall is open.
+    /// Fits this many records, rows of `inputs` inputs and a target. **Not private**: the wall has no noise.
     ///
     /// # Errors
-    /// [`FitError`] for settings that make no sense.
+    /// [`FitError`] for invalid settings.
     pub fn fit(
         &self,
         records: Records,
@@ -63,7 +63,7 @@ impl Variational {
     /// All steps of a fit of this many records and inputs.
     ///
     /// # Errors
-    /// [`FitError`] for settings that make no sense.
+    /// [`FitError`] for invalid settings.
     pub fn releases(&self, count: usize, inputs: usize) -> Result<Plan, FitError> {
         Ok(self.sums(count, inputs)?.0)
     }
@@ -77,9 +77,9 @@ impl Variational {
         let mut plan = Plan::new(count, Adjacency::ReplaceOne);
         let sums = plan.sums(Sums {
             what: "gradients of the evidence lower bound".into(),
-            // A mean and a deviation for each weight, and the squared residual.
+            // A mean and a standard deviation for each weight, and the squared residual.
             width: 2 * shape.weights() + 1,
-            // An open wall neither clips nor adds noise.
+            // A wall without privacy neither clips nor adds noise.
             geometry: Geometry::Ball { radius: 1.0 },
             sampler: Sampler::Pass { batch },
             noise_multiplier: 1.0,
@@ -88,10 +88,10 @@ impl Variational {
         Ok((plan, sums.map_err(WallError::from)?))
     }
 
-    /// Fits what a wall of these steps gives.
+    /// Fits through a wall of these steps.
     ///
     /// # Errors
-    /// [`FitError`] for settings that make no sense.
+    /// [`FitError`] for invalid settings.
     pub fn fit_through(
         &self,
         count: usize,
@@ -142,8 +142,8 @@ impl Planned for VariationalPlan {
         vec![format!("{} passes of variational inference", self.passes)]
     }
 
-    fn validate(&self, facts: &TableShape) -> Result<(), ModelError> {
-        same_shape("network-vi", (self.inputs, self.records), facts)?;
+    fn validate(&self, shape: &TableShape) -> Result<(), ModelError> {
+        same_shape("network-vi", (self.inputs, self.records), shape)?;
         let fields = || {
             field::hidden_layers("hidden", &[self.hidden])?;
             field::integer("passes", self.passes as u64, 1..=100_000)

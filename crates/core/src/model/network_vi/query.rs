@@ -12,7 +12,7 @@ use std::cell::RefCell;
 /// The gradient of a record, and its squared residual.
 pub(super) struct Gradients<'a> {
     pub(super) state: &'a State<'a>,
-    /// Of the draws of this step.
+    /// Seed of the draws of this step.
     pub(super) seed: u64,
 }
 
@@ -22,7 +22,7 @@ impl Query for Gradients<'_> {
     }
 
     fn contribute(&self, record: &[f64], out: &mut [f64]) {
-        // A draw for each record that is a function of the record: no state is carried from one to the next.
+        // The draw of each record is a function of the record: no state is carried from one to the next.
         let mix =
             |seed: u64, x: &f64| (seed ^ x.to_bits()).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
         let mut rng = SmallRng::seed_from_u64(record.iter().fold(self.seed, mix));
@@ -50,7 +50,7 @@ thread_local! {
 /// The approximation.
 pub(crate) struct State<'a> {
     shape: &'a Perceptron,
-    /// Weights.
+    /// Number of weights.
     pub(super) size: usize,
     /// $\mu$ of all weights, and then $\log\sigma$.
     pub(crate) parameters: Vec<f64>,
@@ -80,7 +80,7 @@ impl<'a> State<'a> {
         self.variances.iter_mut().zip(logs).for_each(|(v, log)| *v = (2.0 * log).exp());
     }
 
-    /// Adds the gradient of a record's $-E_q[\log N(y; f, s^2)]$, at one draw, and gives its squared residual.
+    /// Adds the gradient of a record's $-E_q[\log N(y; f, s^2)]$, at one draw, and returns its squared residual.
     pub(crate) fn record(&self, record: &[f64], rng: &mut SmallRng, gradient: &mut [f64]) -> f64 {
         let (inputs, target) = record.split_at(self.shape.inputs());
         SPACE.with_borrow_mut(|space| {
@@ -161,7 +161,7 @@ impl<'a> State<'a> {
         }
     }
 
-    /// The prior variance that is best for a layer: the mean of $\mu^2 + \sigma^2$.
+    /// The optimal prior variance of a layer: the mean of $\mu^2 + \sigma^2$.
     pub(crate) fn refine_prior(&mut self) {
         self.condition();
         for (layer, tau) in self.shape.layers.iter().zip(&mut self.prior) {

@@ -5,7 +5,7 @@ use crate::model::conjugate::normal_moments;
 use crate::model::normal::plan::{BOUNDS, NormalPrior};
 use rand::Rng;
 
-/// Steps before the first draw, draws, and steps for each.
+/// Burn-in, number of draws, and thinning.
 pub(super) const CHAIN: (usize, usize, usize) = (500, 1000, 3);
 
 /// Bounds of the mean and of the logarithm of the variance in the chain.
@@ -36,10 +36,10 @@ impl Chain {
         prior: NormalPrior,
         records: f64,
         noisy: [f64; 2],
-        law: NoiseDistribution,
+        noise: NoiseDistribution,
         start: NormalPrior,
     ) -> Self {
-        let (laplace, noise_variance) = (matches!(law, NoiseDistribution::Laplace { .. }), law.sd().powi(2));
+        let (laplace, noise_variance) = (matches!(noise, NoiseDistribution::Laplace { .. }), noise.sd().powi(2));
         Self { prior, records, noisy, noise_variance, laplace, start }
     }
 
@@ -68,7 +68,7 @@ impl Chain {
         let variance = (self.start.scale / self.start.shape).max(1e-6);
         let mut state = [self.start.mean, variance.ln(), log_noise, log_noise];
         let mut found = Vec::with_capacity(draws);
-        // About as wide as the posterior: what records and noise leave of each.
+        // About as wide as the posterior, from records and noise.
         let relative = (1.0 / self.records + self.noise_variance / (self.records * variance).powi(2)).sqrt();
         let widths = [
             3.0 * ((variance / self.records) + self.noise_variance / self.records.powi(2)).sqrt(),

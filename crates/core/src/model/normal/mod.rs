@@ -15,7 +15,7 @@ pub use plan::{NormalPlan, NormalPrior};
 pub use posterior::NormalColumn;
 
 use crate::budget::Privacy;
-use crate::model::conjugate::single::{Once, POSTERIOR, noise_treatment, only_numbers, parse_plan, plenty};
+use crate::model::conjugate::single::{Once, POSTERIOR, noise_treatment, only_numbers, parse_plan, unlimited_budget};
 use crate::model::reference::{FOULDS, NOISE_AWARE};
 use crate::model::settings::Settings;
 use crate::model::{Model, ModelError, Planned, Posterior, Reference, Saved, Setting, TableShape, Target};
@@ -24,7 +24,8 @@ use serde_json::Value;
 
 pub(crate) struct NormalColumns;
 
-/// Weak: the mean as one record in ten would tell it, and deviations of about a quarter of the bounds.
+/// Weakly informative: the mean has the weight of a tenth of a record, and standard deviations are about a quarter of
+/// the bounds.
 pub(crate) const PRIOR: NormalPrior = NormalPrior { mean: 0.0, strength: 0.1, shape: 1.5, scale: 0.1 };
 
 impl Model for NormalColumns {
@@ -54,26 +55,26 @@ impl Model for NormalColumns {
     }
     fn new_plan(
         &self,
-        facts: &TableShape,
+        shape: &TableShape,
         privacy: Option<&Privacy>,
     ) -> Result<Box<dyn Planned>, ModelError> {
-        let settings = Settings::new(self, facts)?;
+        let settings = Settings::new(self, shape)?;
         let posterior = settings.choice("posterior");
-        only_numbers(self, facts)?;
-        let privacy = privacy.copied().unwrap_or_else(plenty);
+        only_numbers(self, shape)?;
+        let privacy = privacy.copied().unwrap_or_else(unlimited_budget);
         let mut plan =
-            NormalPlan::new(facts.inputs(), PRIOR, facts.records, &privacy).map_err(WallError::from)?;
-        plan.reading = noise_treatment(posterior);
+            NormalPlan::new(shape.inputs(), PRIOR, shape.records, &privacy).map_err(WallError::from)?;
+        plan.noise_treatment = noise_treatment(posterior);
         Ok(Box::new(Once(plan)))
     }
     fn parse_plan(&self, _: &TableShape, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
         parse_plan::<NormalPlan>(plan)
     }
     fn load(&self, saved: &Saved) -> Result<Box<dyn Posterior>, ModelError> {
-        let whole = saved.restore::<Vec<NormalColumn>>(self.name())?;
-        if !whole.iter().all(NormalColumn::is_whole) {
+        let posterior = saved.restore::<Vec<NormalColumn>>(self.name())?;
+        if !posterior.iter().all(NormalColumn::is_consistent) {
             return Err(ModelError::NotSaved { model: self.name() });
         }
-        Ok(Box::new(whole))
+        Ok(Box::new(posterior))
     }
 }

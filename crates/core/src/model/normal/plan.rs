@@ -1,4 +1,4 @@
-//! The plan: what is released, with which noise.
+//! The plan: the release and its noise.
 
 use crate::budget::{Ledger, Privacy};
 use crate::engine::conjugate::{NoiseDistribution, NoiseTreatment, Sensitivity, StatisticsPlan};
@@ -21,17 +21,17 @@ use serde::{Deserialize, Serialize};
 /// A normal-inverse-gamma prior: $\sigma^2 \sim \mathrm{IG}(a, b)$ and $\mu \sim N(m, \sigma^2/\kappa)$.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct NormalPrior {
-    /// $m$.
+    /// Prior mean $m$.
     pub mean: f64,
-    /// $\kappa$.
+    /// Prior sample size $\kappa$ of the mean.
     pub strength: f64,
-    /// $a$.
+    /// Shape $a$.
     pub shape: f64,
-    /// $b$.
+    /// Scale $b$.
     pub scale: f64,
 }
 
-/// Columns of normal numbers that are recorded within $[-1, 1]$, each with a mean and a variance of its own.
+/// Columns of normal numbers that are recorded within $[-1, 1]$, each with its own mean and variance.
 ///
 /// # Privacy
 /// A column's statistics are $(x, x^2 - c)$. With $c = 7/8$ their absolute values sum to at most $9/8$ (at $|x| = 1$ and
@@ -39,15 +39,16 @@ pub struct NormalPrior {
 /// Both are the true sensitivities. Attacked by `released_statistics_move_no_farther_than_planned`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NormalPlan {
-    /// Of each column.
+    /// Prior of each column.
     pub prior: NormalPrior,
     /// The release: for each column the sum of numbers and that of their squares.
     pub statistics: StatisticsPlan,
-    /// What is made of it.
-    pub reading: NoiseTreatment,
+    /// Noise treatment of the posterior.
+    #[serde(rename = "reading")]
+    pub noise_treatment: NoiseTreatment,
 }
 
-/// What numbers are clipped to.
+/// Clipping bounds of numbers.
 pub(super) const BOUNDS: (f64, f64) = (-1.0, 1.0);
 
 const WHAT: &str = "sums of numbers and squares";
@@ -58,10 +59,10 @@ fn sensitivity(columns: usize) -> Sensitivity {
 }
 
 impl NormalPlan {
-    /// For so many columns.
+    /// A plan for this many columns.
     ///
     /// # Errors
-    /// Add/remove adjacency, and what the accountant refuses.
+    /// Add/remove adjacency, and those of the accountant.
     pub fn new(
         columns: usize,
         prior: NormalPrior,
@@ -70,10 +71,10 @@ impl NormalPlan {
     ) -> Result<Self, PlanError> {
         needs_the_number_of_records(WHAT, privacy)?;
         let statistics = StatisticsPlan::new(WHAT, records, 2 * columns, sensitivity(columns), privacy)?;
-        Ok(Self { prior, statistics, reading: NoiseTreatment::NoiseAware })
+        Ok(Self { prior, statistics, noise_treatment: NoiseTreatment::NoiseAware })
     }
 
-    /// Whether every field is in its range, and agrees with the others.
+    /// Checks that every field is in range and consistent with the others.
     ///
     /// # Errors
     /// [`FieldError`].
@@ -88,7 +89,7 @@ impl NormalPlan {
         self.statistics.validate(WHAT, 2 * columns, sensitivity(columns))
     }
 
-    /// What is taken from squares.
+    /// The constant subtracted from squares.
     fn centre(&self) -> f64 {
         if self.statistics.laplace { 0.875 } else { 1.0 }
     }
@@ -97,10 +98,10 @@ impl NormalPlan {
         Squares { width: self.statistics.width, centre: self.centre() }
     }
 
-    /// Runs it; without privacy if none is asked for. Records begin with the columns; what comes after them is not looked at.
+    /// Runs the plan; without privacy if there is no budget. Records begin with the columns; later values are ignored.
     ///
     /// # Errors
-    /// What the wall refuses.
+    /// Those of the wall.
     pub fn fit(
         &self,
         records: Records,
@@ -114,31 +115,31 @@ impl NormalPlan {
         Ok((posterior, wall.finish(0)?))
     }
 
-    /// The posterior from what a wall of these statistics releases.
+    /// The posterior from the releases of a wall of this plan.
     ///
     /// # Errors
     /// [`WallError`].
     pub fn fit_through(&self, wall: &mut Wall) -> Result<Vec<NormalColumn>, WallError> {
-        let (released, law) = self.statistics.release(&self.query(), wall)?;
+        let (released, noise) = self.statistics.release(&self.query(), wall)?;
         let n = self.statistics.records as f64;
         let columns = released.values.chunks_exact(2).enumerate().map(|(d, sums)| {
             let sums = [sums[0], sums[1] + n * self.centre()];
             let mut rng = ChaCha8Rng::seed_from_u64(d as u64);
-            self.column(sums, law, &mut rng)
+            self.column(sums, noise, &mut rng)
         });
         Ok(columns.collect())
     }
 
     /// The posterior of a column from noisy sums of numbers and squares.
-    pub fn column(&self, noisy: [f64; 2], law: NoiseDistribution, rng: &mut impl Rng) -> NormalColumn {
+    pub fn column(&self, noisy: [f64; 2], noise: NoiseDistribution, rng: &mut impl Rng) -> NormalColumn {
         let n = self.statistics.records as f64;
         let plain = self.conjugate(noisy);
         let strength = n + self.prior.strength;
-        if law == NoiseDistribution::None || self.reading == NoiseTreatment::Naive {
+        if noise == NoiseDistribution::None || self.noise_treatment == NoiseTreatment::Naive {
             let draws: Vec<(f64, f64)> = (0..CHAIN.1).map(|_| plain.draw(rng)).collect();
             return NormalColumn::new(&draws, draws.clone(), strength);
         }
-        let draws = Chain::new(self.prior, n, noisy, law, plain).sample(rng);
+        let draws = Chain::new(self.prior, n, noisy, noise, plain).sample(rng);
         let recorded = |&(mean, variance): &(f64, f64)| {
             let [_, first, second, ..] = normal_moments(mean, variance.sqrt(), BOUNDS);
             (first, (second - first * first).max(0.0))
@@ -146,7 +147,8 @@ impl NormalPlan {
         NormalColumn::new(&draws, draws.iter().map(recorded).collect(), strength)
     }
 
-    /// The normal-inverse-gamma posterior that takes sums for true ones, squares at least what sums make them.
+    /// The normal-inverse-gamma posterior that takes noisy sums for true ones, with the sum of squares at least its
+    /// lower bound given the sum.
     fn conjugate(&self, [sum, squares]: [f64; 2]) -> NormalPrior {
         let NormalPrior { mean, strength, shape, scale } = self.prior;
         let n = self.statistics.records as f64;
@@ -171,7 +173,7 @@ impl NormalPrior {
     }
 
     pub(super) fn log_density(self, mean: f64, log_variance: f64) -> f64 {
-        // Of the mean and the logarithm of the variance, which has the factor of the variance.
+        // The density of the mean and the logarithm of the variance, with the Jacobian of the latter.
         let precision = (-log_variance).exp();
         let gap = mean - self.mean;
         -(self.shape + 0.5) * log_variance - precision * (self.scale + 0.5 * self.strength * gap * gap)

@@ -3,11 +3,11 @@
 use crate::model::{ModelError, Point, Posterior, Predicted, Saved};
 use serde::{Deserialize, Serialize};
 
-/// The posterior of a column: draws of the mean and the variance of the normal numbers, and of those of the column, which has what
-/// is outside the bounds moved to the nearer one.
+/// The posterior of a column: draws of the mean and the variance of the latent normal numbers, and of the recorded
+/// column, whose numbers are clipped to the bounds.
 ///
-/// The two differ if numbers are clipped, and more so if they are skewed: the normal distribution whose clipped numbers have the
-/// column's sums can have a mean far from the column's.
+/// The two differ if numbers are clipped, and more so if they are skewed: the normal distribution whose clipped
+/// numbers have the column's sums can have a mean far from the column's.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NormalColumn {
     #[serde(rename = "latent_means")]
@@ -16,7 +16,7 @@ pub struct NormalColumn {
     variances: Vec<f64>,
     column_means: Vec<f64>,
     column_variances: Vec<f64>,
-    /// Records and what the prior is worth.
+    /// Number of records plus the prior sample size.
     strength: f64,
 }
 
@@ -27,28 +27,28 @@ impl NormalColumn {
         Self { means, variances, column_means, column_variances, strength }
     }
 
-    /// Whether its parts fit together, as they may not in a file that somebody changed.
+    /// Whether its parts are consistent, since a file may have been edited.
     #[must_use]
-    pub fn is_whole(&self) -> bool {
+    pub fn is_consistent(&self) -> bool {
         let draws = self.means.len();
         let lengths = [&self.variances, &self.column_means, &self.column_variances].map(Vec::len);
         draws >= 2 && lengths.iter().all(|length| *length == draws)
     }
 
-    /// Draws of the mean of the normal numbers, before they are moved into the bounds.
+    /// Draws of the mean of the latent normal numbers, before clipping.
     #[must_use]
     pub fn means(&self) -> &[f64] {
         &self.means
     }
 
-    /// Draws of their variance, at the same places.
+    /// Draws of their variance, in the same order.
     #[must_use]
     pub fn variances(&self) -> &[f64] {
         &self.variances
     }
 
-    /// The mean of the column, within its bounds, and its variance: that which the records leave, and with what the privacy noise
-    /// adds.
+    /// The posterior mean of the column's mean within its bounds, and its variance: without and with the privacy
+    /// noise.
     #[must_use]
     pub fn mean(&self) -> (f64, f64, f64) {
         let n = self.column_means.len() as f64;

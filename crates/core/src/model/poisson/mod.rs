@@ -13,7 +13,7 @@ pub use plan::{MAX_COUNT, PoissonPlan};
 
 use crate::budget::Privacy;
 use crate::family::Gamma;
-use crate::model::conjugate::single::{Once, POSTERIOR, noise_treatment, only_numbers, parse_plan, plenty};
+use crate::model::conjugate::single::{Once, POSTERIOR, noise_treatment, only_numbers, parse_plan, unlimited_budget};
 use crate::model::poisson::posterior::Rates;
 use crate::model::reference::{FOULDS, NOISE_AWARE};
 use crate::model::settings::Settings;
@@ -61,19 +61,19 @@ impl Model for PoissonCounts {
     }
     fn new_plan(
         &self,
-        facts: &TableShape,
+        shape: &TableShape,
         privacy: Option<&Privacy>,
     ) -> Result<Box<dyn Planned>, ModelError> {
-        let settings = Settings::new(self, facts)?;
+        let settings = Settings::new(self, shape)?;
         let bound = settings.integer("bound");
         let prior_mean = settings.number("prior-mean");
         let posterior = settings.choice("posterior");
-        only_numbers(self, facts)?;
-        let privacy = privacy.copied().unwrap_or_else(plenty);
+        only_numbers(self, shape)?;
+        let privacy = privacy.copied().unwrap_or_else(unlimited_budget);
         let prior = Gamma { shape: 1.0, rate: 1.0 / prior_mean };
-        let plan = PoissonPlan::new(facts.inputs(), bound, prior, facts.records, &privacy);
+        let plan = PoissonPlan::new(shape.inputs(), bound, prior, shape.records, &privacy);
         let mut plan = plan.map_err(WallError::from)?;
-        (plan.scaled, plan.reading) = (true, noise_treatment(posterior));
+        (plan.scaled, plan.noise_treatment) = (true, noise_treatment(posterior));
         Ok(Box::new(Once(plan)))
     }
     fn parse_plan(&self, _: &TableShape, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {

@@ -1,4 +1,4 @@
-//! The plan: what is released, with which noise.
+//! The plan: the release and its noise.
 
 use crate::budget::{Ledger, Privacy};
 use crate::engine::conjugate::{NoiseDistribution, NoiseTreatment, Scalar, Sensitivity, StatisticsPlan};
@@ -17,65 +17,67 @@ use serde::{Deserialize, Serialize};
 
 /// Rates of Poisson counts, recorded up to a public bound $M$, with a gamma prior.
 ///
-/// As for [means](super::MeanPlan), the posterior knows the noise and the bound, by the central limit theorem.
+/// As for [means](super::MeanPlan), the posterior accounts for the noise and the bound, by the central limit theorem.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PoissonPlan {
-    /// $M$.
-    pub most: usize,
+    /// Upper bound $M$ of counts.
+    #[serde(rename = "most")]
+    pub max_count: usize,
     /// Whether records hold counts that were scaled from $[0, M]$ to $[-1, 1]$, as tables are encoded.
     pub scaled: bool,
     /// The prior of each rate.
     pub prior: Gamma,
     /// The release.
     pub statistics: StatisticsPlan,
-    /// What is made of it.
-    pub reading: NoiseTreatment,
+    /// Noise treatment of the posterior.
+    #[serde(rename = "reading")]
+    pub noise_treatment: NoiseTreatment,
 }
 
 const WHAT: &str = "sums of counts";
 
-/// The largest count that can be a bound: the posterior adds up the probabilities of all counts below it.
+/// The largest allowed bound of counts: the posterior sums over the probabilities of all counts below it.
 pub const MAX_COUNT: u64 = 1_000_000;
 
-fn sensitivity(columns: usize, most: usize) -> Sensitivity {
-    let (d, half) = (columns as f64, 0.5 * most as f64);
+fn sensitivity(columns: usize, max_count: usize) -> Sensitivity {
+    let (d, half) = (columns as f64, 0.5 * max_count as f64);
     Sensitivity { l1: half * d, l2: half * d.sqrt(), non_negative: false }
 }
 
 impl PoissonPlan {
-    /// For so many columns.
+    /// A plan for this many columns.
     ///
     /// # Errors
-    /// Add/remove adjacency, and what the accountant refuses.
+    /// Add/remove adjacency, and those of the accountant.
     pub fn new(
         columns: usize,
-        most: usize,
+        max_count: usize,
         prior: Gamma,
         records: usize,
         privacy: &Privacy,
     ) -> Result<Self, PlanError> {
         needs_the_number_of_records(WHAT, privacy)?;
-        let statistics = StatisticsPlan::new(WHAT, records, columns, sensitivity(columns, most), privacy)?;
-        Ok(Self { most, scaled: false, prior, statistics, reading: NoiseTreatment::NoiseAware })
+        let statistics = StatisticsPlan::new(WHAT, records, columns, sensitivity(columns, max_count), privacy)?;
+        Ok(Self { max_count, scaled: false, prior, statistics, noise_treatment: NoiseTreatment::NoiseAware })
     }
 
-    /// Whether every field is in its range, and agrees with the others.
+    /// Checks that every field is in range and consistent with the others.
     ///
     /// # Errors
     /// [`FieldError`].
     pub fn validate(&self) -> Result<(), FieldError> {
-        field::integer("most", self.most as u64, 1..=MAX_COUNT)?;
+        field::integer("most", self.max_count as u64, 1..=MAX_COUNT)?;
         field::number("prior.shape", self.prior.shape, 1e-3..=1e6)?;
         field::number("prior.rate", self.prior.rate, 1e-9..=1e6)?;
         field::replace_one(self.statistics.adjacency)?;
         let columns = self.statistics.width;
-        self.statistics.validate(WHAT, columns, sensitivity(columns, self.most))
+        self.statistics.validate(WHAT, columns, sensitivity(columns, self.max_count))
     }
 
-    /// Runs it on records of counts; without privacy if none is asked for.
+    /// Runs the plan on records of counts; without privacy if there is no budget.
     ///
     /// # Errors
-    /// What the wall refuses.
+    /// Those of the wall.
     pub fn fit(
         &self,
         records: Records,
@@ -89,33 +91,33 @@ impl PoissonPlan {
         Ok((posterior, wall.finish(0)?))
     }
 
-    /// The posterior from what a wall of these statistics releases.
+    /// The posterior from the releases of a wall of this plan.
     ///
     /// # Errors
     /// [`WallError`].
     pub fn fit_through(&self, wall: &mut Wall) -> Result<Vec<Scalar>, WallError> {
-        let (released, law) = self.statistics.release(&self.query(), wall)?;
-        Ok(released.values.iter().map(|&noisy| self.posterior(noisy, law)).collect())
+        let (released, noise) = self.statistics.release(&self.query(), wall)?;
+        Ok(released.values.iter().map(|&noisy| self.posterior(noisy, noise)).collect())
     }
 
     pub(crate) fn query(&self) -> impl Query {
-        Centred { width: self.statistics.width, most: self.most as f64, scaled: self.scaled }
+        Centred { width: self.statistics.width, max_count: self.max_count as f64, scaled: self.scaled }
     }
 
-    /// The posterior of a rate from a noisy sum of counts less half of the bound.
+    /// The posterior of a rate from a noisy sum of counts minus half of the bound.
     #[must_use]
-    pub fn posterior(&self, noisy: f64, law: NoiseDistribution) -> Scalar {
+    pub fn posterior(&self, noisy: f64, noise: NoiseDistribution) -> Scalar {
         let records = self.statistics.records as f64;
-        let sum = noisy + 0.5 * records * self.most as f64;
+        let sum = noisy + 0.5 * records * self.max_count as f64;
         let Gamma { shape, rate } = self.prior;
-        let bounds = (0.0, 3.0 * self.most as f64 + 10.0);
-        if law == NoiseDistribution::None || self.reading == NoiseTreatment::Naive {
+        let bounds = (0.0, 3.0 * self.max_count as f64 + 10.0);
+        if noise == NoiseDistribution::None || self.noise_treatment == NoiseTreatment::Naive {
             let shape = shape + sum.max(0.0);
             return Scalar::new(bounds, |x| (shape - 1.0) * x.ln() - (rate + records) * x);
         }
         Scalar::new(bounds, |x| {
-            let (mean, variance) = poisson_moments(x, self.most);
-            let likelihood = law.log_density_about(sum - records * mean, records * variance.max(1e-12));
+            let (mean, variance) = poisson_moments(x, self.max_count);
+            let likelihood = noise.log_density_about(sum - records * mean, records * variance.max(1e-12));
             (shape - 1.0) * x.ln() - rate * x + likelihood
         })
     }
@@ -129,11 +131,11 @@ impl Single for PoissonPlan {
         field::agrees("scaled", &self.scaled, &true)?;
         self.validate()
     }
-    /// A grid of 2048 cells, laid again up to about 20 times, with a sum over all counts for each.
+    /// A grid of 2048 cells, refined up to about 20 times, with a sum over all counts for each.
     fn posterior_estimate(&self) -> Estimate {
         let columns = self.statistics.width as f64;
         let each =
-            20.0 + if self.reading == NoiseTreatment::NoiseAware { 10.0 * self.most as f64 } else { 0.0 };
+            20.0 + if self.noise_treatment == NoiseTreatment::NoiseAware { 10.0 * self.max_count as f64 } else { 0.0 };
         Estimate::new(columns * 2048.0, columns * 2048.0 * 20.0 * each, columns * (2048.0 + 40.0))
     }
     fn statistics(&self) -> &StatisticsPlan {
@@ -144,6 +146,6 @@ impl Single for PoissonPlan {
     }
     fn posterior(&self, wall: &mut Wall) -> Result<Box<dyn Posterior>, WallError> {
         let rates = self.fit_through(wall)?;
-        Ok(Box::new(Rates { rates, most: self.most, records: self.statistics.records }))
+        Ok(Box::new(Rates { rates, max_count: self.max_count, records: self.statistics.records }))
     }
 }

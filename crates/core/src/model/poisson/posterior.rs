@@ -8,19 +8,20 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Rates {
     pub(super) rates: Vec<Scalar>,
-    pub(super) most: usize,
+    #[serde(rename = "most")]
+    pub(super) max_count: usize,
     pub(super) records: usize,
 }
 
 impl Rates {
-    /// Of a unit of the encoding.
+    /// Counts per unit of the encoding.
     fn unit(&self) -> f64 {
-        0.5 * self.most as f64
+        0.5 * self.max_count as f64
     }
 }
 
 impl Posterior for Rates {
-    /// At the mean of each rate.
+    /// The likelihood at the mean of each rate.
     fn predict(&self, inputs: &[f64], _: &[f64]) -> Predicted {
         let log = |(rate, x): (&Scalar, &f64)| {
             let (rate, count) = (rate.mean(), (self.unit() * (x + 1.0)).round());

@@ -20,8 +20,9 @@ use serde_json::Value;
 
 pub(crate) struct Probit;
 
-/// The most inputs of a private fit. Intervals of independent weights, which would do with less noise, are too narrow where inputs
-/// depend on each other, as levels do; and the covariance of the noise in a full precision has about $d^4/8$ elements.
+/// Maximum number of inputs of a private fit. Intervals of independent weights, which would need less noise, are too
+/// narrow where inputs are correlated, as levels are; and the covariance of the noise in a full precision has about
+/// $d^4/8$ elements.
 pub(crate) const MAX_INPUTS: usize = 32;
 
 pub(crate) const SETTINGS: [Setting; 1] = [Setting::number(
@@ -55,17 +56,17 @@ impl Model for Probit {
     }
     fn new_plan(
         &self,
-        facts: &TableShape,
+        shape: &TableShape,
         privacy: Option<&Privacy>,
     ) -> Result<Box<dyn Planned>, ModelError> {
-        let settings = Settings::new(self, facts)?;
+        let settings = Settings::new(self, shape)?;
         let prior_variance = settings.number("prior-variance");
-        let (inputs, records) = (facts.inputs(), facts.records);
+        let (inputs, records) = (shape.inputs(), shape.records);
         let sep = match privacy {
             Some(_) if inputs > MAX_INPUTS => return Err(too_many_inputs()),
             Some(privacy) => {
                 let model = linear(inputs, prior_variance)?;
-                Some(private_plan(&model, &facts.columns, prior_variance, records, privacy)?)
+                Some(private_plan(&model, &shape.columns, prior_variance, records, privacy)?)
             }
             None => None,
         };

@@ -14,13 +14,13 @@ use crate::wall::{Geometry, Plan, Sampler, SumId, Sums, Wall, WallError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Releases with privacy, and steps without.
+/// Number of releases with privacy, and of steps without.
 const STEPS: (u64, u64) = (40, 20);
 
-/// The step from which all releases have the same weight: those before lead there.
+/// The step from which all releases have full weight; earlier ones are far from the solution.
 const FULL_WEIGHT: u64 = 8;
 
-/// Simulated sets of records that the clipping norm is chosen by, and records in each.
+/// Number of simulated data sets that the clipping norm is chosen by, and records in each.
 pub(super) const SIMULATED: (u64, usize) = (8, 500);
 
 /// A plan with the model that it is for.
@@ -28,7 +28,7 @@ pub(super) const SIMULATED: (u64, usize) = (8, 500);
 pub(super) struct ProbitPlan {
     pub(super) inputs: usize,
     pub(super) prior_variance: f64,
-    /// None for a fit without privacy.
+    /// `None` for a fit without privacy.
     pub(super) sep: Option<SepPlan>,
     pub(super) records: usize,
 }
@@ -37,7 +37,7 @@ pub(super) fn linear(inputs: usize, prior_variance: f64) -> Result<Linear, Model
     Ok(Linear::new(inputs, prior_variance, Covariance::Full, Response::Probit)?)
 }
 
-/// A plan for few inputs, with the clipping norm that leaves the most information.
+/// A plan for few inputs, with the clipping norm of maximum information.
 pub(super) fn private_plan(
     model: &Linear,
     columns: &[usize],
@@ -53,18 +53,18 @@ pub(super) fn private_plan(
     let ClippingNorm { norm, clipped, longest, expected_sd } = chosen;
     let why = vec![
         format!(
-            "clipping norm {norm:.3}: it leaves the most information about weights from the prior; {:.1} % of simulated sites \
+            "clipping norm {norm:.3}: it has the largest expected information about weights from the prior; {:.1} % of simulated sites \
              are longer, the longest {longest:.3}",
             100.0 * clipped
         ),
-        "sites are clipped by a factor that does not depend on the class, so that clipping adds no bias"
+        "sites are clipped by a factor that does not depend on the class, so clipping adds no bias"
             .into(),
         format!(
-            "{} releases of all records, averaged: the first {FULL_WEIGHT} with smaller weights",
+            "{} releases over all records, averaged: the first {FULL_WEIGHT} with smaller weights",
             STEPS.0
         ),
-        format!("expected standard deviation of a weight: {expected_sd:.3}, without the next"),
-        "intervals are wider along the length of the weights, by the share of their square that is noise: noise makes long weights shorter"
+        format!("expected standard deviation of a weight: {expected_sd:.3}, without the following widening"),
+        "intervals are wider along the direction of the weights, by the share of their square that is noise: noise shrinks long weights"
             .into(),
     ];
     Ok(SepPlan { why, ..plan(norm)? })
@@ -99,7 +99,7 @@ impl ProbitPlan {
         sep(model, wall, self.records, start, &[phase], Average::Last)
     }
 
-    /// What is released without privacy.
+    /// The releases without privacy.
     fn without_noise(&self) -> Result<(Plan, SumId), WallError> {
         let mut plan = Plan::new(self.records, Adjacency::ReplaceOne);
         let sums = plan.sums(Sums {
@@ -130,7 +130,7 @@ impl Planned for ProbitPlan {
         let Some(plan) = &self.sep else { return Vec::new() };
         vec![
             ("standard deviation of the noise in each natural parameter".into(), plan.expected_noise),
-            ("norm of what simulated records of this number say".into(), plan.expected_norm),
+                ("norm of the likelihood part of as many simulated records".into(), plan.expected_norm),
         ]
     }
 
@@ -138,8 +138,8 @@ impl Planned for ProbitPlan {
         self.sep.as_ref().map_or_else(Vec::new, |plan| plan.why.clone())
     }
 
-    fn validate(&self, facts: &TableShape) -> Result<(), ModelError> {
-        same_shape("probit", (self.inputs, self.records), facts)?;
+    fn validate(&self, shape: &TableShape) -> Result<(), ModelError> {
+        same_shape("probit", (self.inputs, self.records), shape)?;
         self.fields().map_err(out_of_range("probit"))
     }
 
@@ -153,7 +153,7 @@ impl Planned for ProbitPlan {
     fn cost_estimate(&self) -> Estimate {
         let (d, width, records) = (self.inputs as f64 + 1.0, self.width() as f64, self.records as f64);
         let steps = self.sep.as_ref().map_or(STEPS.1, |sep| sep.steps) as f64;
-        // The noise has a covariance of all natural parameters, which each step adds to.
+        // The covariance of the noise covers all natural parameters, and is updated at each step.
         let noise = if self.sep.is_some() { steps * width.powi(3) } else { 0.0 };
         let post = noise + (steps + 60.0) * 30.0 * d.powi(3);
         let start = Estimate::new(width * width + 30.0 * d * d, post, 2.0 * d * d + 3.0 * d);
@@ -166,7 +166,7 @@ impl Planned for ProbitPlan {
         let open = wall.guarantee() == Guarantee::None(NotPrivate::NoNoise);
         let fit = match &self.sep {
             Some(plan) if open => {
-                // Without noise nothing is clipped either.
+                // Without noise there is no clipping either.
                 let (_, sums) = plan.releases(self.width()).map_err(WallError::from)?;
                 self.fit_openly(&model, &start, wall, sums, plan.steps)?
             }
@@ -182,12 +182,13 @@ impl Planned for ProbitPlan {
     }
 }
 
-/// Adds to the covariance what the noise leaves unknown of the length of the weights.
+/// Adds the uncertainty of the length of the weights due to the noise to the covariance.
 ///
-/// Sites are linear about means that noise has moved. That makes weights shorter, the more so the longer they are, since probabilities near 0 and 1
-/// change little with the length; a covariance of first order does not have it. The length is taken to be uncertain by the share of the
-/// expected square of the weights that is privacy noise, $\operatorname{tr}(V - V_0)/(|m|^2 + \operatorname{tr} V)$ with $V_0$ the covariance without
-/// noise: $mm^T$ times that is added, which vanishes as the budget grows.
+/// Sites are linearised at means that noise has moved. That shrinks weights, the more so the longer they are, since
+/// probabilities near 0 and 1 change little with the length; a first-order covariance does not include it. The length
+/// has the relative variance of the share of privacy noise in the expected square of the weights,
+/// $\operatorname{tr}(V - V_0)/(|m|^2 + \operatorname{tr} V)$ with $V_0$ the covariance without noise: $mm^T$ times
+/// that is added, which vanishes as the budget grows.
 pub(super) fn widen(posterior: &mut LinearPosterior) {
     let Moments { mean, covariance } = &mut posterior.moments;
     let d = mean.len();

@@ -6,8 +6,8 @@ use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
 
-/// Records that look like encoded ones, in which a column of several levels has one 1 among zeros, with the classes that
-/// weights from the prior give them. The seed is public.
+/// Records in the form of encoded ones, with one-hot columns, and with classes by weights drawn from the prior. The
+/// seed is public.
 pub(super) fn simulated(columns: &[usize], prior_variance: f64, seed: u64) -> Simulated {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let inputs: usize = columns.iter().sum();

@@ -42,15 +42,16 @@ fn fitted(plan: &dyn Planned, values: Vec<f64>, width: usize, privacy: Option<&P
     fitted.save().unwrap().restore("probit").unwrap()
 }
 
-/// Errors of the weights over their stated deviations.
+/// Errors of the weights over their stated standard deviations.
 fn errors(posterior: &LinearPosterior, truth: &[f64]) -> Vec<f64> {
     let Moments { mean, covariance } = &posterior.moments;
     let d = mean.len();
     (0..d).map(|i| (mean[i] - truth[i]) / covariance[i * (d + 1)].sqrt()).collect()
 }
 
-/// A clip that looks at the class left these weights at 1.47, -0.69 and 0.31 with deviations of 0.02, whatever the budget. A
-/// normal number is six deviations off once in 5e8: two fits of three weights are so by chance once in 8e7 runs.
+/// A clip that depends on the class estimated these weights as 1.47, -0.69 and 0.31 with standard deviations of 0.02,
+/// whatever the budget. A normal number is six standard deviations off once in 5e8: two fits of three weights are so
+/// by chance once in 8e7 runs.
 #[test]
 fn clipping_adds_no_bias() {
     let (n, privacy) = (20_000, budget(3.0));
@@ -60,13 +61,13 @@ fn clipping_adds_no_bias() {
         let posterior = fitted(plan.as_ref(), values, 3, Some(&privacy));
         let errors = errors(&posterior, &WEIGHTS);
         assert!(errors.iter().all(|error| error.abs() < 6.0), "{posterior:?}");
-        // An interval that is right because it is wide would be no use: half as much again as records alone leave.
+        // An interval must not be right merely by being wide: at most one and a half times that without noise.
         assert!(posterior.moments.covariance[0].sqrt() < 0.03, "{posterior:?}");
     }
 }
 
-/// 95 % intervals of the first weight over 20 sets of records. Intervals that hold the truth in at least 93 % of all sets miss
-/// it in ten of 20 with a probability below 6e-7; those of a biased clip missed it in all.
+/// 95 % intervals of the first weight over 20 sets of records. Intervals with a coverage of at least 93 % miss the
+/// truth in ten of 20 with a probability below 6e-7; those of a biased clip missed it in all.
 #[test]
 fn intervals_of_a_private_weight_cover() {
     let (n, privacy) = (3000, budget(3.0));
@@ -79,17 +80,17 @@ fn intervals_of_a_private_weight_cover() {
     assert!(missed < 10, "{missed}");
 }
 
-/// With a budget that buys all there is to have, nothing is clipped and the noise is a hundredth of what records leave: the same
-/// posterior as without privacy, to a fifth of a deviation.
+/// With a very large budget nothing is clipped and the noise is a hundredth of the sampling error: the same posterior
+/// as without privacy, to a fifth of a standard deviation.
 #[test]
 fn a_large_budget_gives_the_fit_without_privacy() {
     let (n, privacy) = (20_000, budget(50.0));
-    let facts = TableShape::new(vec![1, 1], Target::TwoClasses, n);
+    let shape = TableShape::new(vec![1, 1], Target::TwoClasses, n);
     let values = drawn(&WEIGHTS, &[1, 1], n, &mut ChaCha8Rng::seed_from_u64(5));
-    let private = Probit.new_plan(&facts, Some(&privacy)).unwrap();
+    let private = Probit.new_plan(&shape, Some(&privacy)).unwrap();
     assert!(private.why()[0].contains(" 0.0 % of simulated sites"), "{:?}", private.why());
     let private = fitted(private.as_ref(), values.clone(), 3, Some(&privacy));
-    let plain = fitted(Probit.new_plan(&facts, None).unwrap().as_ref(), values, 3, None);
+    let plain = fitted(Probit.new_plan(&shape, None).unwrap().as_ref(), values, 3, None);
     let apart = errors(&private, &plain.moments.mean);
     assert!(apart.iter().all(|gap| gap.abs() < 0.2), "{private:?} {plain:?}");
     for i in [0, 4, 8] {
@@ -98,8 +99,9 @@ fn a_large_budget_gives_the_fit_without_privacy() {
     }
 }
 
-/// Weights from the prior, columns of levels, few records and small budgets. Without what is added along the length of the weights, 84 to 90 % of
-/// those of 8 and more numbers are within 95 % intervals. The bound is four binomial errors: errors of weights in a set depend on each other.
+/// Weights from the prior, columns of levels, few records and small budgets. Without the widening along the direction
+/// of the weights, the 95 % intervals of 8 and more weights cover 84 to 90 %. The bound is four binomial errors:
+/// errors of weights in a set are correlated.
 #[test]
 #[ignore = "takes a quarter of an hour"]
 fn intervals_cover_at_every_budget() {
@@ -126,7 +128,7 @@ fn intervals_cover_at_every_budget() {
     }
 }
 
-/// Half of the square of these weights is noise: their length is uncertain by that, other directions are as they were.
+/// Half of the square of these weights is noise: their length is uncertain by that, other directions are unchanged.
 #[test]
 fn intervals_are_wider_along_the_weights() {
     let mut posterior = LinearPosterior::of_prior(&linear(1, 1.0).unwrap());
@@ -147,8 +149,8 @@ fn intervals_are_wider_along_the_weights() {
 
 #[test]
 fn many_inputs_are_refused_with_privacy_only() {
-    let facts = TableShape::new(vec![MAX_INPUTS + 1], Target::TwoClasses, 1000);
-    let refused = Probit.new_plan(&facts, Some(&budget(1.0))).err().unwrap().to_string();
+    let shape = TableShape::new(vec![MAX_INPUTS + 1], Target::TwoClasses, 1000);
+    let refused = Probit.new_plan(&shape, Some(&budget(1.0))).err().unwrap().to_string();
     assert!(refused.contains("at most 32 inputs") && refused.contains("logistic"), "{refused}");
-    assert!(Probit.new_plan(&facts, None).is_ok());
+    assert!(Probit.new_plan(&shape, None).is_ok());
 }

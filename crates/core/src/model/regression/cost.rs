@@ -1,9 +1,9 @@
-//! What fits by moments, random features and networks take.
+//! Resources of fits by moments, random features and networks.
 
 use crate::model::Estimate;
 use crate::model::regression::FeaturesPlan;
 
-/// Of rounds of moments: squares of inputs of each record, and eigenvectors.
+/// Resources of rounds of moments: squares of inputs of each record, and eigenvectors.
 pub(crate) fn linear_estimate(inputs: usize, records: usize, rounds: usize) -> Estimate {
     let (d, rounds) = (inputs as f64, rounds as f64);
     let width = 0.5 * (d + 2.0) * (d + 3.0);
@@ -11,7 +11,7 @@ pub(crate) fn linear_estimate(inputs: usize, records: usize, rounds: usize) -> E
     start.releases(rounds, width, records as f64, 3.0 * d * d + 20.0 * d + 100.0)
 }
 
-/// Of random features: products of matrices of their size, and a factor for each step.
+/// Resources of random features: products of matrices of their size, and a factor for each step.
 pub(super) fn features_estimate(
     start: Estimate,
     plan: &FeaturesPlan,
@@ -26,7 +26,7 @@ pub(super) fn features_estimate(
     all
 }
 
-/// Of a network of so many weights: releases of sites, each twice as wide.
+/// Resources of a network of this many weights: releases of sites, each twice as wide.
 pub(crate) fn network_estimate(start: Estimate, weights: f64, steps: u64, records: usize) -> Estimate {
     let mut all = start.releases(steps as f64, 2.0 * weights, records as f64, 60.0 * weights + 200.0);
     all.memory += 8.0 * 40.0 * weights;
@@ -35,7 +35,7 @@ pub(crate) fn network_estimate(start: Estimate, weights: f64, steps: u64, record
     all
 }
 
-/// Weights of a network of these inputs and hidden layers, with the biases.
+/// Number of weights of a network of these inputs and hidden layers, with the biases.
 pub(crate) fn weights(inputs: usize, hidden: &[usize]) -> f64 {
     let below = std::iter::once(&inputs).chain(hidden);
     let above = hidden.iter().chain(std::iter::once(&1));

@@ -1,14 +1,15 @@
-//! What the linear prediction leaves, by random Fourier features.
+//! Random Fourier features for the residual of the linear prediction.
 //!
 //! With frequencies $f_1, \dots, f_m$ drawn once, publicly, a record has the features
 //! $\phi = m^{-1/2}(\cos f_1 \cdot z, \dots, \sin f_1 \cdot z, \dots)$, of norm exactly 1. The residual is modelled as
-//! $r \sim N(\phi \cdot w, s^2)$ with $w \sim N(0, \tau^2 I)$: a Gaussian process with about a squared exponential covariance, of which $m$
-//! decides how nearly.
+//! $r \sim N(\phi \cdot w, s^2)$ with $w \sim N(0, \tau^2 I)$: a Gaussian process with approximately a squared
+//! exponential covariance, the closer the larger $m$.
 //!
 //! The approximation is DP-SEP in centred coordinates with a public precision. A record's site has $a_n = (r_n - \phi_n \cdot m)\phi_n/s^2$, of which
-//! the residual is clipped to $c$, and $P_n = \phi_n\phi_n^T/s^2$. The sum of all $P_n$ would be a matrix to pay for; instead it is taken to
-//! be what it is for Gaussian $z$ with the variances known from the rounds, $G_{ij} = \tfrac N{2m}(e^{-|f_i - f_j|^2/2} \pm e^{-|f_i + f_j|^2/2})$.
-//! So only the sum of $a_n$ is released. If $G$ is wrong, the next step still pulls towards zero residuals: it decides how fast, not whereto.
+//! the residual is clipped to $c$, and $P_n = \phi_n\phi_n^T/s^2$. Releasing the sum of all $P_n$, a matrix, would
+//! cost budget; instead it is approximated by its value for Gaussian $z$ with the variances estimated in the rounds,
+//! $G_{ij} = \tfrac N{2m}(e^{-|f_i - f_j|^2/2} \pm e^{-|f_i + f_j|^2/2})$. So only the sum of $a_n$ is released. If
+//! $G$ is wrong, the next step still moves towards zero residuals: $G$ affects the speed, not the solution.
 //!
 //! The mean of the releases, each moved to absolute coordinates by its public $Gm$, is $b = Gw + e$ with $e \sim N(0, s^2G + \nu I)$, where $\nu$
 //! is the known variance of the privacy noise. That makes the posterior noise-aware:
@@ -27,13 +28,14 @@ use rand_distr::{Distribution, StandardNormal};
 use reticent_noise::with_wide_vectors;
 use serde::{Deserialize, Serialize};
 
-/// The share of the residual variance that features are taken to explain, a priori.
-const SIGNAL: f64 = 0.5;
+/// The share of the residual variance that features explain a priori.
+const EXPLAINED_SHARE: f64 = 0.5;
 
-/// Powers of 10 of the noise that are added to a matrix before it is given up.
+/// Maximum number of tenfold increases of the ridge before a factorisation is abandoned.
 const RIDGES: u32 = 40;
 
-/// Draws that stand for the covariance of the weights: variances are right to about a seventh.
+/// Number of posterior draws that represent the covariance of the weights: variances have a relative error of about a
+/// seventh.
 const DRAWS: usize = 100;
 
 /// A posterior of the weights of features.
@@ -43,14 +45,16 @@ pub struct Features {
     pub(super) frequencies: Vec<f64>,
     /// The means of the weights: those of cosines, then those of sines.
     pub(super) weights: Vec<f64>,
-    /// A row for each of [`DRAWS`] public draws from their posterior, less the means and over the root of the number of draws.
+    /// A row for each of [`DRAWS`] public draws from their posterior, minus the means and over the root of the number
+    /// of draws.
     pub(super) draws: Vec<f64>,
     /// The share of their variance that is from the privacy noise, on average over Gaussian inputs.
     pub(super) privacy_share: f64,
 }
 
 impl Features {
-    /// Nothing learnt yet, for inputs with the variances `spread`. The length scale is over the distance to expect between records.
+    /// The prior, for inputs with the variances `spread`. The length scale is relative to the expected distance
+    /// between records.
     pub(super) fn new(frame: &Frame, count: usize, length_scale: f64, seed: u64) -> Self {
         let d = frame.inputs();
         let distance = (2.0 * frame.spread.iter().sum::<f64>()).sqrt().max(1e-3);
@@ -122,8 +126,8 @@ fn orthogonal(d: usize, count: usize, seed: u64) -> Vec<f64> {
     all
 }
 
-/// Sine and cosine, without branches, so that a loop over features becomes vector code: to about $10^{-15}$ below $10^5$, which no
-/// product of a frequency and an input reaches.
+/// Sine and cosine without branches, so that a loop over features is vectorised: accurate to about $10^{-15}$ below
+/// $10^5$, which no product of a frequency and an input exceeds.
 #[inline(always)]
 pub(super) fn sin_cos(x: f64) -> (f64, f64) {
     use std::f64::consts::FRAC_2_PI;
@@ -157,13 +161,13 @@ pub(super) fn sin_cos(x: f64) -> (f64, f64) {
     (if k & 2 == 0 { s } else { -s }, if (k + 1) & 2 == 0 { c } else { -c })
 }
 
-/// The public part of the refinement: what features have in common over Gaussian inputs, and the average of the releases.
+/// The public part of the refinement: the moments of features for Gaussian inputs, and the average of the releases.
 pub(super) struct Refinement {
     count: usize,
     /// $G$ and $G^2$ of cosines and of sines.
     grams: [(Vec<f64>, Vec<f64>); 2],
     /// $\tau^2$ and $s^2$.
-    signal: f64,
+    weight_variance: f64,
     noise: f64,
     /// The weighted mean of the releases, and the sums of weights and of their squares times the variance of the noise.
     mean: Vec<f64>,
@@ -196,15 +200,16 @@ impl Refinement {
         Self {
             count,
             grams: [gram(1.0), gram(-1.0)],
-            signal: SIGNAL * frame.residual_variance,
-            noise: (1.0 - SIGNAL) * frame.residual_variance,
+            weight_variance: EXPLAINED_SHARE * frame.residual_variance,
+            noise: (1.0 - EXPLAINED_SHARE) * frame.residual_variance,
             mean: vec![0.0; 2 * count],
             weight: 0.0,
             squares: 0.0,
         }
     }
 
-    /// Takes a release of $\sum a_n s^2$ with noise of this variance, made at the weights of `features`, and moves them.
+    /// Adds a release of $\sum a_n s^2$ with noise of this variance, made at the weights of `features`, and updates
+    /// them.
     pub(super) fn step(&mut self, features: &mut Features, values: &[f64], variance: f64, weight: f64) {
         let count = self.count;
         let all = self.weight + weight;
@@ -222,7 +227,7 @@ impl Refinement {
             let part = block * count..(block + 1) * count;
             let factor = self.factor(block);
             matrix::times(&self.grams[block].0, count, &self.mean[part.clone()], &mut image);
-            image.iter_mut().for_each(|x| *x *= self.signal);
+            image.iter_mut().for_each(|x| *x *= self.weight_variance);
             matrix::solve(&factor, count, &mut image);
             features.weights[part].copy_from_slice(&image);
         }
@@ -234,22 +239,22 @@ impl Refinement {
         &self.grams[block].0
     }
 
-    /// $\nu$. Never quite nothing, so that $K$ has a factor.
+    /// $\nu$, with a small positive minimum, so that $K$ can be factorised.
     fn noise_variance(&self) -> f64 {
         let trace: f64 = (0..self.count).map(|k| self.grams[0].0[k * (self.count + 1)]).sum();
-        let least = 1e-6 * self.noise * trace / self.count as f64;
-        (self.squares / (self.weight * self.weight)).max(least)
+        let floor = 1e-6 * self.noise * trace / self.count as f64;
+        (self.squares / (self.weight * self.weight)).max(floor)
     }
 
     /// The Cholesky factor of $K$.
     fn factor(&self, block: usize) -> Vec<f64> {
         let (gram, square) = &self.grams[block];
         let mut k: Vec<f64> =
-            gram.iter().zip(square).map(|(g, s)| self.signal * s + self.noise * g).collect();
+            gram.iter().zip(square).map(|(g, s)| self.weight_variance * s + self.noise * g).collect();
         let variance = self.noise_variance();
         let mut factor = vec![0.0; k.len()];
         let mut ridge = variance;
-        // Rounding can only spoil this if the noise is tiny beside the square of the precision.
+        // Rounding matters only if the noise is tiny compared with the square of the precision.
         for _ in 0..RIDGES {
             (0..self.count).for_each(|i| k[i * (self.count + 1)] += ridge);
             if matrix::wide_cholesky(&k, self.count, &mut factor) {
@@ -261,10 +266,10 @@ impl Refinement {
     }
 
     /// Draws from the posterior of the weights.
-    pub(super) fn finish(&self, features: &mut Features, records: f64, seed: u64) -> Learnt {
+    pub(super) fn finish(&self, features: &mut Features, records: f64, seed: u64) -> FitSummary {
         let (count, variance) = (self.count, self.noise_variance());
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let mut learnt = Learnt { variance: 0.0, freedom: 0.0 };
+        let mut summary = FitSummary { variance: 0.0, freedom: 0.0 };
         features.draws = vec![0.0; DRAWS * 2 * count];
         let mut from_noise = 0.0;
         for block in 0..2 {
@@ -275,25 +280,25 @@ impl Refinement {
                 .iter()
                 .enumerate()
                 .map(|(k, g)| {
-                    self.signal * (self.noise * g + if k % (count + 1) == 0 { variance } else { 0.0 })
+                    self.weight_variance * (self.noise * g + if k % (count + 1) == 0 { variance } else { 0.0 })
                 })
                 .collect();
             let product = matrix::multiply(&inverse, &middle, count);
             let mut covariance: Vec<f64> = (0..count * count)
                 .map(|k| 0.5 * (product[k] + product[k % count * count + k / count]))
                 .collect();
-            learnt.variance += dot(&covariance, gram) / records;
+            summary.variance += dot(&covariance, gram) / records;
             // The covariance is linear in the noise: this is the part of it with nu.
-            from_noise += self.signal * variance * dot(&inverse, gram) / records;
+            from_noise += self.weight_variance * variance * dot(&inverse, gram) / records;
             let trace: f64 = (0..count).map(|k| covariance[k * (count + 1)]).sum();
-            learnt.freedom += (count as f64 - trace / self.signal).max(0.0);
-            // Rounding may leave a covariance that is no longer one; the prior's is the largest that it can be.
-            let mut ridge = 1e-6 * self.signal;
+            summary.freedom += (count as f64 - trace / self.weight_variance).max(0.0);
+            // Rounding may make the covariance indefinite; the prior's is an upper bound of it.
+            let mut ridge = 1e-6 * self.weight_variance;
             while !matrix::wide_cholesky(&covariance, count, &mut factor) {
                 (0..count).for_each(|k| covariance[k * (count + 1)] += ridge);
                 ridge *= 2.0;
-                if ridge.is_nan() || ridge > 1e6 * self.signal {
-                    factor = identity(count, self.signal.sqrt().recip());
+                if ridge.is_nan() || ridge > 1e6 * self.weight_variance {
+                    factor = identity(count, self.weight_variance.sqrt().recip());
                     break;
                 }
             }
@@ -306,20 +311,20 @@ impl Refinement {
                 matrix::times_factor(&factor, count, &normal, &mut draw[block * count..(block + 1) * count]);
             }
         }
-        features.privacy_share = (from_noise / learnt.variance).clamp(0.0, 1.0);
-        learnt
+        features.privacy_share = (from_noise / summary.variance).clamp(0.0, 1.0);
+        summary
     }
 }
 
-/// A multiple of the identity; as a factor it has the reciprocals of its diagonal.
+/// A multiple of the identity; as a Cholesky factor it has the reciprocals of its diagonal.
 fn identity(size: usize, by: f64) -> Vec<f64> {
     (0..size * size).map(|k| if k % (size + 1) == 0 { by } else { 0.0 }).collect()
 }
 
-/// What was learnt of the function.
-pub(super) struct Learnt {
-    /// The mean of the variance that is left of it, over Gaussian inputs.
+/// Summary of a fitted function.
+pub(super) struct FitSummary {
+    /// The mean posterior variance of the function, over Gaussian inputs.
     pub(super) variance: f64,
-    /// How many weights the records decided, rather than the prior.
+    /// Effective degrees of freedom: the number of weights determined by the records rather than the prior.
     pub(super) freedom: f64,
 }

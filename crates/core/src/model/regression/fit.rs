@@ -1,9 +1,9 @@
 //! Running a plan: rounds of moments, the refinement, and the residuals.
 
-use super::features::{Features, Learnt, Refinement};
+use super::features::{Features, FitSummary, Refinement};
 use super::plan::{RefinementPlan, RegressionPlan, ResidualsPlan};
 use super::posterior::{Predictor, Refined, RegressionPosterior};
-use super::query::{Histogram, Losses, Moments, Pulls, Squares};
+use super::query::{Histogram, Losses, Moments, ResidualFeatures, Squares};
 use super::residuals::Residuals;
 use super::rounds::Frame;
 use crate::budget::{Ledger, Privacy};
@@ -13,13 +13,13 @@ use crate::receipt::Receipt;
 use crate::wall::{NoiseSource, Records, SumId, Wall};
 
 impl RegressionPlan {
-    /// Runs the plan on records: rows of inputs and the target, scaled by public bounds to between -1 and 1. What is outside is
-    /// clamped.
+    /// Runs the plan on records: rows of inputs and the target, scaled by public bounds to between -1 and 1. Values
+    /// outside are clamped.
     ///
     /// # Privacy
-    /// The wall releases moments, pulls and residuals, all planned, priced and charged beforehand; each is a sum of
-    /// contributions that depend on one record and on what was released before. The rest is post-processing, and
-    /// frequencies are public.
+    /// The wall releases moments, residual-feature products and residuals, all planned, priced and charged
+    /// beforehand; each is a sum of contributions that depend on one record and on earlier releases. The rest is
+    /// post-processing, and frequencies are public.
     ///
     /// # Errors
     /// [`FitError`]; nothing was released if the wall could not be built.
@@ -33,7 +33,7 @@ impl RegressionPlan {
         self.run(Wall::new(records, source, self.releases()?.0, privacy, ledger)?)
     }
 
-    /// **Not private.** The same without noise and clipping in the wall, for comparison.
+    /// **Not private.** The same fit without noise and clipping in the wall, for comparison.
     ///
     /// # Errors
     /// As [`fit`](Self::fit).
@@ -51,7 +51,7 @@ impl RegressionPlan {
         Ok((posterior, wall.finish(projections)?))
     }
 
-    /// Fits what a wall of this plan releases. How often something was moved back into its domain comes with it.
+    /// Fits through a wall of this plan. Returns the number of projections with the posterior.
     ///
     /// # Errors
     /// [`FitError`].
@@ -61,7 +61,7 @@ impl RegressionPlan {
         let records = KnownTargets::read(&released, self.records, self.adjacency);
         let (mut frame, mut projections) = (Frame::new(self.inputs), 0);
         for (round, id) in self.rounds.iter().zip(&releases.rounds) {
-            let radius = frame.radius(round.reach);
+            let radius = frame.radius(round.radius_factor);
             let released = wall.sum(*id, &Moments { frame: &frame, radius })?;
             let (next, moved) = frame.update(&released, radius, records);
             frame = next;
@@ -69,8 +69,8 @@ impl RegressionPlan {
         }
         let mut predictor = Predictor { frame, refined: None };
         let mut variance = predictor.frame.residual_variance;
-        let mut learnt =
-            Learnt { variance: predictor.frame.mean_uncertainty(), freedom: self.inputs as f64 + 1.0 };
+        let mut summary =
+            FitSummary { variance: predictor.frame.mean_uncertainty(), freedom: self.inputs as f64 + 1.0 };
         if let (Some(plan), Some((sums, check))) = (&self.refinement, releases.refinement) {
             let (refined, more, moved) = self.refine(&predictor.frame, plan, records, wall, sums)?;
             projections += moved;
@@ -78,16 +78,16 @@ impl RegressionPlan {
             let cap = 4.0 * variance;
             let released = wall.sum(check, &Losses { predictors: [&predictor, &refined], cap })?;
             if released.values[1] < released.values[0] {
-                let least = 1e-4 + released.noise_sd[0] / records;
-                variance = cap * (released.values[1] / records).max(least);
-                learnt = Learnt {
-                    variance: learnt.variance + more.variance,
-                    freedom: learnt.freedom + more.freedom,
+                let floor = 1e-4 + released.noise_sd[0] / records;
+                variance = cap * (released.values[1] / records).max(floor);
+                summary = FitSummary {
+                    variance: summary.variance + more.variance,
+                    freedom: summary.freedom + more.freedom,
                 };
                 predictor = refined;
             }
         }
-        let posterior = RegressionPosterior::new(predictor, variance, learnt.variance);
+        let posterior = RegressionPosterior::new(predictor, variance, summary.variance);
         let residuals = match self.residuals {
             ResidualsPlan::Histogram { .. } => {
                 Residuals::from_histogram(&wall.sum(releases.residuals, &Histogram(&posterior))?, records)
@@ -96,11 +96,11 @@ impl RegressionPlan {
                 Residuals::from_squares(&wall.sum(releases.residuals, &Squares(&posterior))?, records)
             }
         };
-        let freedom = (learnt.freedom / records).min(0.5);
+        let freedom = (summary.freedom / records).min(0.5);
         Ok((posterior.calibrated(residuals, freedom), projections))
     }
 
-    /// What to add to the linear prediction, and how often something was moved back into its domain.
+    /// The refinement of the linear prediction, and the number of projections.
     fn refine(
         &self,
         frame: &Frame,
@@ -108,29 +108,29 @@ impl RegressionPlan {
         records: f64,
         wall: &mut Wall,
         sums: SumId,
-    ) -> Result<(Refined, Learnt, u64), FitError> {
+    ) -> Result<(Refined, FitSummary, u64), FitError> {
         match plan {
             RefinementPlan::Features(plan) => {
                 let clip = plan.clip * frame.residual_variance.sqrt();
                 let mut features = Features::new(frame, plan.frequencies, plan.length_scale, plan.seed);
                 let mut refinement = Refinement::new(frame, &features, records, plan.inflation);
                 for step in 1..=plan.steps {
-                    let mut released = wall.sum(sums, &Pulls { frame, features: &features, clip })?;
+                    let mut released = wall.sum(sums, &ResidualFeatures { frame, features: &features, clip })?;
                     released.values.iter_mut().for_each(|value| *value *= clip);
                     let variance = (clip * released.noise_sd[0]).powi(2);
-                    // Later steps were made nearer to the solution, where less depends on the public precision.
+                    // Later steps are closer to the solution, where the result depends less on the public precision.
                     refinement.step(&mut features, &released.values, variance, (step as f64).sqrt());
                 }
-                let learnt = refinement.finish(&mut features, records, plan.seed);
-                Ok((Refined::Features(features), learnt, 0))
+                let summary = refinement.finish(&mut features, records, plan.seed);
+                Ok((Refined::Features(features), summary, 0))
             }
             RefinementPlan::Network(plan) => {
                 let network = plan
                     .network(self.inputs)
                     .map_err(|_| FitError::Definition(DefinitionError::Regression))?;
                 let (weights, moved) = plan.fit(&network, frame, wall, sums, self.records)?;
-                let learnt = Learnt { variance: weights.mean_variance(frame), freedom: 0.0 };
-                Ok((Refined::Network(Box::new(weights)), learnt, moved))
+                let summary = FitSummary { variance: weights.mean_variance(frame), freedom: 0.0 };
+                Ok((Refined::Network(Box::new(weights)), summary, moved))
             }
         }
     }

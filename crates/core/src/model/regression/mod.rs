@@ -4,12 +4,13 @@
 //! $y \sim N(\beta_0 + \beta \cdot x + f(x), s^2)$ with a Gaussian process $f$, by [features](Features).
 //!
 //! 1. Rounds of second moments give the linear part, the scale of the residuals, and coordinates in which inputs are about white.
-//! 2. If there are records enough for the budget, DP-SEP in centred coordinates learns the weights of random features.
+//! 2. If there are enough records for the budget, DP-SEP in centred coordinates fits the weights of random features.
 //! 3. A release compares both predictions, and the better one is kept. Another one describes the residuals, so that
-//!    intervals cover as they should.
+//!    intervals are calibrated.
 //!
-//! Everything is released by the [wall](crate::wall) as a sum over all records, according to a [`RegressionPlan`] that was made, and can be read
-//! and edited, before any record is seen.
+//! Everything is released by the [wall](crate::wall) as a sum over all records, according to a [`RegressionPlan`]
+//! that was made, and can be read
+//! and edited, before any record is read.
 //!
 //! ```
 //! use reticent_core::budget::{Adjacency, Privacy, Unlimited};
@@ -50,7 +51,7 @@ pub use rounds::Frame;
 
 use crate::budget::Privacy;
 use crate::model::FitError;
-use crate::model::conjugate::single::plenty;
+use crate::model::conjugate::single::unlimited_budget;
 use crate::model::reference::{COINPRESS, DP_SEP, ORTHOGONAL_FEATURES, PRIVATE_LINEAR, RANDOM_FEATURES};
 use crate::model::regression::cost::linear_estimate;
 use crate::model::regression::plan::parse_plan;
@@ -61,7 +62,7 @@ use serde_json::Value;
 
 pub(crate) type Plan = fn(usize, usize, &Privacy) -> Result<RegressionPlan, FitError>;
 
-/// A regression, planned in this way from inputs and records.
+/// A regression with its way of planning from inputs and records.
 pub(crate) struct Regression {
     name: &'static str,
     about: &'static str,
@@ -107,17 +108,17 @@ impl Model for Regression {
     }
     fn new_plan(
         &self,
-        facts: &TableShape,
+        shape: &TableShape,
         privacy: Option<&Privacy>,
     ) -> Result<Box<dyn Planned>, ModelError> {
-        Ok(Box::new((self.plan)(facts.inputs(), facts.records, privacy.unwrap_or(&plenty()))?))
+        Ok(Box::new((self.plan)(shape.inputs(), shape.records, privacy.unwrap_or(&unlimited_budget()))?))
     }
     fn parse_plan(&self, _: &TableShape, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
         parse_plan(self.name, plan)
     }
-    /// A matrix of the inputs is needed to say what features promise.
-    fn least_estimate(&self, facts: &TableShape) -> Option<Estimate> {
-        Some(linear_estimate(facts.inputs(), facts.records, 1))
+    /// A matrix of the inputs is needed to estimate the gain of features.
+    fn least_estimate(&self, shape: &TableShape) -> Option<Estimate> {
+        Some(linear_estimate(shape.inputs(), shape.records, 1))
     }
     fn load(&self, saved: &Saved) -> Result<Box<dyn Posterior>, ModelError> {
         Ok(Box::new(Bounded(saved.restore::<RegressionPosterior>(self.name)?)))

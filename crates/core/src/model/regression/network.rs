@@ -1,5 +1,5 @@
-//! What the linear prediction leaves, by a network and DP-SEP: probabilistic backpropagation on whitened inputs and on residuals over their
-//! deviation, which is the scale that its priors are made for.
+//! A network by DP-SEP for the residual of the linear prediction: probabilistic backpropagation on whitened inputs
+//! and standardised residuals, which is the scale of its priors.
 
 use super::rounds::Frame;
 use crate::engine::{Average, Block, Coordinates, Damping, Phase, Sep, SiteModel};
@@ -16,23 +16,23 @@ use serde::{Deserialize, Serialize};
 pub struct NetworkPlan {
     /// Units of each hidden layer.
     pub hidden: Vec<usize>,
-    /// Of the public draw of the weights to start from.
+    /// Seed of the public draw of the initial weights.
     pub seed: u64,
-    /// Releases.
+    /// Number of releases.
     pub steps: u64,
-    /// The norm that sites are clipped to.
+    /// Clipping norm of sites.
     pub clip: f64,
-    /// The share of the way that each step goes.
+    /// Damping of each step.
     pub damping: f64,
     /// The variance of residuals about the network, over that about the linear prediction.
     pub noise_variance: f64,
-    /// What precisions have at first beside the prior's: without it all weights move together, and too far.
+    /// Initial precision in addition to the prior's: without it all weights move together, and too far.
     pub start_precision: f64,
-    /// What the precision of a weight is at least, over the prior's: noise in precisions may not let weights loose.
+    /// Minimum precision of a weight, relative to the prior's: noise must not make weights improper.
     pub floor: f64,
     /// The standard deviation of the noise of a release over the sensitivity.
     pub noise_multiplier: f64,
-    /// The same for the release that compares the result with the linear prediction.
+    /// As `noise_multiplier`, for the release that compares the result with the linear prediction.
     pub check_noise_multiplier: f64,
 }
 
@@ -43,13 +43,13 @@ impl NetworkPlan {
         Network::new(&sizes, OutputNoise::Known(self.noise_variance))?.with_floor(self.floor)
     }
 
-    /// Coordinates of a release, for this many inputs; 0 if there is no such network.
+    /// Coordinates of a release, for this many inputs; 0 if the network is invalid.
     #[must_use]
     pub fn width(&self, inputs: usize) -> usize {
         self.network(inputs).map_or(0, |network| network.width())
     }
 
-    /// Runs DP-SEP. `sums` are the planned releases of sites. Also how often a weight was moved back into its domain.
+    /// Runs DP-SEP. `sums` are the planned releases of sites. Returns the number of projections with the weights.
     pub(super) fn fit(
         &self,
         network: &Network,
@@ -75,16 +75,16 @@ impl NetworkPlan {
     }
 }
 
-/// A posterior of the weights of a network, which knows of the privacy noise.
+/// A noise-aware posterior of the weights of a network.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Weights {
     posterior: NetworkPosterior,
-    /// What its output is multiplied with.
+    /// Scale of its output.
     deviation: f64,
 }
 
 impl Weights {
-    /// The mean of the variance of what the network adds, over Gaussian inputs.
+    /// The mean variance of the output of the network, over Gaussian inputs.
     pub(super) fn mean_variance(&self, frame: &Frame) -> f64 {
         const DRAWS: u32 = 200;
         let mut rng = ChaCha8Rng::seed_from_u64(0);
@@ -94,27 +94,27 @@ impl Weights {
         variances.sum::<f64>() / f64::from(DRAWS)
     }
 
-    /// The mean and the variance of what the network adds at $z$.
+    /// The mean and the variance of the output of the network at $z$.
     pub(super) fn moments(&self, z: &[f64]) -> (f64, f64) {
         let found = self.posterior.predict(z);
         (found.mean * self.deviation, found.variance * self.deviation * self.deviation)
     }
 
-    /// The part of the variance that the privacy noise is responsible for.
+    /// The part of the variance that is due to the privacy noise.
     pub(super) fn privacy_variance(&self, z: &[f64]) -> f64 {
         let naive = self.posterior.predict_naively(z).variance * self.deviation * self.deviation;
         (self.moments(z).1 - naive).max(0.0)
     }
 }
 
-/// The network, as a model of records as they are.
+/// The network as a model of unscaled records.
 struct Residual<'a> {
     frame: &'a Frame,
     network: &'a Network,
 }
 
 impl Residual<'_> {
-    /// Whitened inputs, and the residual over its deviation.
+    /// Whitened inputs, and the standardised residual.
     fn record(&self, record: &[f64]) -> Vec<f64> {
         let mut whitened = vec![0.0; record.len()];
         let d = self.frame.inputs();

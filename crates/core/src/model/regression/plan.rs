@@ -16,43 +16,44 @@ use crate::wall::{Geometry, Plan, PlanError, Sampler, SumId, Sums, Wall};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What a private regression will do, chosen from public numbers only. It can be edited and run.
+/// The plan of a private regression, chosen from public numbers only. It can be edited and run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RegressionPlan {
-    /// $N$.
+    /// Number of records $N$.
     pub records: usize,
     /// Inputs of a record.
     pub inputs: usize,
-    /// What may be spent.
+    /// $\varepsilon$ of the budget.
     pub epsilon: f64,
-    /// What may be spent.
+    /// $\delta$ of the budget.
     pub delta: f64,
-    /// Which data sets are neighbours.
+    /// The neighbour relation of data sets.
     pub adjacency: Adjacency,
     /// The standard deviation of the noise in the number of records with a known target.
     pub count_noise_multiplier: f64,
     /// The rounds of moments, for the linear prediction.
     pub rounds: Vec<Round>,
-    /// What refines it, if anything does.
+    /// The refinement of the linear prediction, if there is one.
     pub refinement: Option<RefinementPlan>,
-    /// How residuals are described.
+    /// The release about residuals.
     pub residuals: ResidualsPlan,
-    /// What to expect.
+    /// Expected accuracy.
     pub expected: Expected,
-    /// Why it is this plan.
+    /// The reasons for these choices.
     pub why: Vec<String>,
 }
 
 /// A round of moments.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Round {
-    /// The square of the norm that records are clipped to, over what it should be on average.
-    pub reach: f64,
-    /// The standard deviation of the noise over the sensitivity.
+    /// The square of the clipping norm of records, relative to its expected value.
+    #[serde(rename = "reach")]
+    pub radius_factor: f64,
+    /// Standard deviation of the noise over the sensitivity.
     pub noise_multiplier: f64,
 }
 
-/// What refines the linear prediction.
+/// The refinement of the linear prediction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RefinementPlan {
@@ -65,85 +66,86 @@ pub enum RefinementPlan {
 /// The refinement by random features.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct FeaturesPlan {
-    /// How many frequencies; each has a cosine and a sine.
+    /// Number of frequencies; each has a cosine and a sine.
     pub frequencies: usize,
-    /// Of the covariance function, over the distance to expect between two records.
+    /// Length scale of the covariance function, relative to the expected distance between two records.
     pub length_scale: f64,
-    /// Of the public draw of the frequencies.
+    /// Seed of the public draw of the frequencies.
     pub seed: u64,
-    /// Releases.
+    /// Number of releases.
     pub steps: u64,
-    /// What residuals are clipped to, over the deviation that the rounds leave.
+    /// Clipping bound of residuals, over the standard deviation that the rounds estimate.
     pub clip: f64,
-    /// How much larger precisions are taken to be than for Gaussian inputs.
+    /// Factor of precisions over those for Gaussian inputs.
     pub inflation: f64,
     /// The standard deviation of the noise of a release over the sensitivity.
     pub noise_multiplier: f64,
-    /// The same for the release that compares the result with the linear prediction.
+    /// As `noise_multiplier`, for the release that compares the result with the linear prediction.
     pub check_noise_multiplier: f64,
 }
 
-/// What is released of the residuals.
+/// The release about the residuals.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum ResidualsPlan {
     /// A histogram: quantiles need not be those of a Gaussian.
     Histogram {
-        /// The standard deviation of the noise over the sensitivity.
+        /// Standard deviation of the noise over the sensitivity.
         noise_multiplier: f64,
     },
     /// Their mean square: for few records.
     Squares {
-        /// The standard deviation of the noise over the sensitivity.
+        /// Standard deviation of the noise over the sensitivity.
         noise_multiplier: f64,
     },
 }
 
-/// The variance of the errors of predictions that a plan expects, over that of the residuals of the best linear prediction, if
-/// features explain half of it.
+/// The expected error variance of predictions relative to that of the best linear prediction, if features explain
+/// half of the residual variance.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Expected {
-    /// Of the linear prediction with all of the budget.
+    /// Of the linear prediction with the whole budget.
     pub linear: f64,
     /// Of the prediction with features.
     pub features: f64,
 }
 
-/// How the rounds share what they may spend, and the reach of each: the last one is for the prediction, and clips less.
+/// Shares of the rounds in their budget, and the radius factor of each: the last one is for the prediction, and clips
+/// less.
 const ROUNDS: [(f64, f64); 3] = [(0.2, 1.0), (0.3, 1.0), (0.5, 2.0)];
 
-/// Shares of the budget: of the rounds if there are features, of comparing them with the linear prediction, and of the residuals.
+/// Share of the budget for the rounds if there are features.
 const ROUNDS_SHARE: f64 = 0.2;
-
+/// Share of the budget for comparing features with the linear prediction.
 const CHECK_SHARE: f64 = 0.02;
-
+/// Share of the budget for the residuals.
 const RESIDUALS_SHARE: f64 = 0.03;
 
-/// The error in the probability of a quantile that a histogram may have.
+/// Maximum error in the probability of a quantile from a histogram.
 const COVERAGE_ERROR: f64 = 0.01;
 
-/// One frequency for so many records, between these.
+/// Number of records per frequency.
 const RECORDS_EACH: usize = 12;
-
+/// Minimum and maximum number of frequencies.
 const FREQUENCIES: (usize, usize) = (16, 600);
 
-/// A budget, as a signal to noise ratio, with the steps and the clip that are good for a network then.
+/// A GDP parameter $\mu$, with the number of steps and the clipping norm that suit a network at that budget.
 const NETWORK: (f64, f64, f64) = (0.27, 100.0, 1.5);
 
-/// What features must promise, as they may explain less than half.
-const WORTHWHILE: f64 = 0.3;
+/// Minimum expected gain of features, as they may explain less than half.
+const MIN_GAIN: f64 = 0.3;
 
-/// Frequencies that are enough to say what to expect.
-const EXPECT_WITH: usize = 100;
+/// Number of frequencies for the estimate of the expected accuracy.
+const ESTIMATE_FREQUENCIES: usize = 100;
 
 impl RegressionPlan {
     /// Chooses a plan from the number of inputs and records and the budget: features if they should help.
     ///
-    /// All releases are Gaussian and of all records, so only the sum of their squared signal to noise ratios matters, and
-    /// neither sampling nor many steps would add to it.
+    /// All releases are Gaussian and over all records, so the cost depends only on the sum of their squared GDP
+    /// parameters; neither sampling nor many steps would change it.
     ///
     /// # Errors
-    /// [`FitError`] for numbers that are none, and what the accountant refuses.
+    /// [`FitError`] for invalid arguments, and those of the accountant.
     pub fn new(inputs: usize, records: usize, privacy: &Privacy) -> Result<Self, FitError> {
         let linear = Self::linear(inputs, records, privacy)?;
         let mu = gaussian_mu(privacy)?;
@@ -168,15 +170,16 @@ impl RegressionPlan {
         refined.expected.features = refined.expect_features(&features) + refined.expect_linear() - 1.0;
         let gain = 1.0 - refined.expected.features / linear.expected.linear;
         let why = format!(
-            "features would change the variance of errors by {:+.0} %, if they can explain half of what a linear prediction leaves",
+            "features are expected to change the error variance by {:+.0} %, if they explain half of the residual variance of a linear prediction",
             -100.0 * gain
         );
-        let mut plan = if gain > WORTHWHILE { refined } else { linear };
+        let mut plan = if gain > MIN_GAIN { refined } else { linear };
         plan.why.push(why);
         Ok(plan)
     }
 
-    /// The same with a network by DP-SEP for what a linear prediction leaves, whether it should help or not.
+    /// A plan with a network by DP-SEP for the residual of a linear prediction, whether it is expected to help or
+    /// not.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -189,7 +192,7 @@ impl RegressionPlan {
         let linear = Self::linear(inputs, records, privacy)?;
         let mu = gaussian_mu(privacy)?;
         let spare = 1.0 - ROUNDS_SHARE - CHECK_SHARE - RESIDUALS_SHARE - known_targets::SHARE;
-        // With less noise, more steps are worth their cost, and a looser clip.
+        // With less noise, more steps and a larger clipping norm pay off.
         let more = (mu / NETWORK.0).sqrt().clamp(0.5, 3.0);
         let steps = (NETWORK.1 * more).round() as u64;
         let network = NetworkPlan {
@@ -208,7 +211,7 @@ impl RegressionPlan {
         Ok(Self { rounds: rounds(mu * ROUNDS_SHARE.sqrt()), refinement, ..linear })
     }
 
-    /// The same without anything else: private linear regression.
+    /// A plan without a refinement: private linear regression.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -237,7 +240,7 @@ impl RegressionPlan {
             residuals,
             expected: Expected { linear: 1.0, features: f64::NAN },
             why: vec![format!(
-                "{} rounds of moments of all records, each in coordinates that the one before made whiter",
+                "{} rounds of moments over all records, each in coordinates whitened by the one before",
                 ROUNDS.len()
             )],
         };
@@ -246,23 +249,23 @@ impl RegressionPlan {
         Ok(plan)
     }
 
-    /// What noise in the last round adds to the variance of errors: of slopes, and of shrinking them, if a linear prediction explains
-    /// a third of the variance of targets.
+    /// The error variance due to noise in the last round: of slopes, and of shrinking them, if a linear prediction
+    /// explains a third of the variance of targets.
     fn expect_linear(&self) -> f64 {
         let Some(last) = self.rounds.last() else { return 1.0 };
         let d = self.inputs as f64;
-        let square = 1.0 + last.reach * (d + 1.0);
+        let square = 1.0 + last.radius_factor * (d + 1.0);
         let noise =
             last.noise_multiplier * self.adjacency.sensitivity_factor(2.0) * square / self.records as f64;
         let spectral = noise * (2.0 * (d + 2.0)).sqrt();
         1.0 + (0.5 * d * noise * noise + 0.5 * spectral * spectral) / (1.0 + spectral).powi(2)
     }
 
-    /// What features leave of the variance of residuals, for Gaussian inputs.
+    /// The remaining share of the residual variance with features, for Gaussian inputs.
     fn expect_features(&self, plan: &FeaturesPlan) -> f64 {
         let mut frame = Frame::new(self.inputs);
         frame.residual_variance = 1.0;
-        let count = plan.frequencies.min(EXPECT_WITH);
+        let count = plan.frequencies.min(ESTIMATE_FREQUENCIES);
         let features = Features::new(&frame, count, plan.length_scale, plan.seed);
         let records = self.records as f64;
         let mut refinement = Refinement::new(&frame, &features, records, 1.0);
@@ -275,10 +278,10 @@ impl RegressionPlan {
 
     pub(crate) fn releases(&self) -> Result<(Plan, Releases), FitError> {
         self.validate().map_err(PlanError::from)?;
-        // Beyond these, powers of them would not be numbers.
+        // Beyond these, powers of them would overflow.
         let positive = |x: f64| (1e-9..=1e9).contains(&x);
         let rounds =
-            self.rounds.iter().all(|round| positive(round.reach) && positive(round.noise_multiplier));
+            self.rounds.iter().all(|round| positive(round.radius_factor) && positive(round.noise_multiplier));
         let refinement = match &self.refinement {
             None => true,
             Some(RefinementPlan::Features(plan)) => {
@@ -322,7 +325,7 @@ impl RegressionPlan {
             Some(RefinementPlan::Features(plan)) => {
                 let check = check(plan.check_noise_multiplier)?;
                 let (width, noise) = (2 * plan.frequencies, plan.noise_multiplier);
-                Some((sums("clipped pulls of features", width, ball(), noise, plan.steps)?, check))
+                Some((sums("clipped residual-feature products", width, ball(), noise, plan.steps)?, check))
             }
             Some(RefinementPlan::Network(plan)) => {
                 let check = check(plan.check_noise_multiplier)?;
@@ -348,30 +351,30 @@ impl RegressionPlan {
         Ok((plan, Releases { count, rounds, refinement, residuals }))
     }
 
-    /// What it costs.
+    /// The cost of the plan.
     ///
     /// # Errors
-    /// [`FitError`] if the wall would refuse it.
+    /// [`FitError`] if the wall refuses the plan.
     pub fn price(&self) -> Result<reticent_accounting::Cost, FitError> {
         Ok(self.releases()?.0.price(self.delta)?)
     }
 }
 
-/// The names of the planned sums.
+/// The ids of the planned sums.
 pub(crate) struct Releases {
     pub(super) count: SumId,
     pub(super) rounds: Vec<SumId>,
-    /// Pulls or sites, and the comparison.
+    /// Residual-feature products or sites, and the comparison.
     pub(super) refinement: Option<(SumId, SumId)>,
     pub(super) residuals: SumId,
 }
 
 fn rounds(mu: f64) -> Vec<Round> {
-    let round = |&(share, reach): &(f64, f64)| Round { reach, noise_multiplier: 1.0 / (mu * share.sqrt()) };
+    let round = |&(share, radius_factor): &(f64, f64)| Round { radius_factor, noise_multiplier: 1.0 / (mu * share.sqrt()) };
     ROUNDS.iter().map(round).collect()
 }
 
-/// As messages about plans call it; networks have such plans too.
+/// The model name in messages about plans; networks have such plans too.
 const MODEL: &str = "regression";
 
 pub(crate) fn parse_plan(model: &'static str, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
@@ -390,10 +393,10 @@ impl Planned for RegressionPlan {
     fn expected(&self) -> Vec<(String, f64)> {
         vec![
             (
-                "variance of errors of a linear fit, over the best possible linear one".into(),
+                "expected error variance of a linear fit (relative to least squares)".into(),
                 self.expected.linear,
             ),
-            ("the same of this plan, if features explain half of the rest".into(), self.expected.features),
+            ("expected error variance with random features (relative to least squares)".into(), self.expected.features),
         ]
     }
 
@@ -401,15 +404,15 @@ impl Planned for RegressionPlan {
         self.why.clone()
     }
 
-    fn validate(&self, facts: &TableShape) -> Result<(), ModelError> {
-        same_shape(MODEL, (self.inputs, self.records), facts)?;
+    fn validate(&self, shape: &TableShape) -> Result<(), ModelError> {
+        same_shape(MODEL, (self.inputs, self.records), shape)?;
         RegressionPlan::validate(self).map_err(out_of_range(MODEL))
     }
 
     fn cost_estimate(&self) -> Estimate {
         let (inputs, records) = (self.inputs, self.records);
         let linear = linear_estimate(inputs, records, self.rounds.len());
-        // Residuals are those of the whole prediction, once or twice more.
+        // Residuals of the complete prediction are computed once or twice more.
         let residuals = linear.releases(2.0, 32.0, records as f64, 2.0 * (inputs as f64).powi(2) + 200.0);
         match &self.refinement {
             None => residuals,

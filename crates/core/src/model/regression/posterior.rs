@@ -1,4 +1,4 @@
-//! The posterior: a linear prediction, what was added to it, and the distribution of its residuals.
+//! The posterior: a linear prediction, its refinement, and the distribution of its residuals.
 
 use super::features::Features;
 use super::network::Weights;
@@ -9,17 +9,17 @@ use crate::model::prediction::Prediction;
 use crate::model::{ModelError, Posterior, Predicted, Saved, Variances};
 use serde::{Deserialize, Serialize};
 
-/// The share of the variance of residuals that predictions may be responsible for.
+/// Maximum share of the residual variance that is due to errors of predictions.
 const MAX: f64 = 0.9;
 
-/// What predicts: the linear part, and what refines it.
+/// The linear part, and its refinement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Predictor {
     pub(super) frame: Frame,
     pub(super) refined: Option<Refined>,
 }
 
-/// What is added to the linear prediction.
+/// The refinement of the linear prediction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Refined {
@@ -42,7 +42,7 @@ impl Predictor {
         (self.bounded(inputs, mean), self.frame.uncertainty(&z) + variance)
     }
 
-    /// Targets are within their bounds, so predictions are.
+    /// Predictions are clipped to the bounds of targets.
     fn bounded(&self, inputs: &[f64], added: f64) -> f64 {
         (self.frame.predict(inputs) + added).clamp(-1.0, 1.0)
     }
@@ -60,66 +60,67 @@ impl Predictor {
     }
 }
 
-/// A fitted regression. All of it is public.
+/// The posterior of a regression. All of it is public.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RegressionPosterior {
     predictor: Predictor,
-    /// What the variance of predictions is multiplied with.
-    trust: f64,
-    /// Of targets about the true function: what residuals have beside the errors of predictions.
+    /// Scale of the variance of predictions.
+    #[serde(rename = "trust")]
+    variance_scale: f64,
+    /// Variance of targets about the true function: the residual variance minus that of prediction errors.
     noise_variance: f64,
     residuals: Residuals,
 }
 
 impl RegressionPosterior {
-    /// With residuals of this variance. `uncertain` is the mean of the variance of predictions, which is part of it; if it should be more
-    /// than [`MAX`] of it then it was too large.
+    /// From the residual variance. `uncertain` is the mean variance of predictions, which is part of it; it is scaled
+    /// down to at most [`MAX`] of it.
     pub(super) fn new(mut predictor: Predictor, variance: f64, uncertain: f64) -> Self {
         predictor.frame.colouring = Vec::new();
-        let trust = (MAX * variance / uncertain).min(1.0);
-        let noise_variance = variance - trust * uncertain;
-        Self { predictor, trust, noise_variance, residuals: Residuals::gaussian() }
+        let variance_scale = (MAX * variance / uncertain).min(1.0);
+        let noise_variance = variance - variance_scale * uncertain;
+        Self { predictor, variance_scale, noise_variance, residuals: Residuals::gaussian() }
     }
 
-    /// With what was found out about the residuals. Those of new records are larger by $(1 + k)/(1 - k)$, with `freedom` the share $k$ of
-    /// degrees of freedom in the number of records.
+    /// Sets the distribution of residuals. Those of new records are larger by $(1 + k)/(1 - k)$, with `freedom` the
+    /// share $k$ of degrees of freedom in the number of records.
     pub(super) fn calibrated(mut self, residuals: Residuals, freedom: f64) -> Self {
         let optimism = (1.0 + freedom) / (1.0 - freedom);
-        self.trust *= optimism;
+        self.variance_scale *= optimism;
         self.noise_variance *= optimism;
         self.residuals = residuals;
         self
     }
 
-    /// The residual of a record over its deviation.
+    /// The standardised residual of a record.
     pub(super) fn standardised(&self, record: &[f64]) -> f64 {
         let (inputs, target) = record.split_at(self.inputs());
         let (mean, variance) = self.predictor.moments(inputs);
-        (target[0].clamp(-1.0, 1.0) - mean) / (self.trust * variance + self.noise_variance).sqrt()
+        (target[0].clamp(-1.0, 1.0) - mean) / (self.variance_scale * variance + self.noise_variance).sqrt()
     }
 
-    /// How many inputs a record has.
+    /// Number of inputs of a record.
     #[must_use]
     pub fn inputs(&self) -> usize {
         self.predictor.frame.inputs()
     }
 
-    /// Whether there is more than the linear part.
+    /// Whether there is a refinement of the linear part.
     #[must_use]
     pub fn is_refined(&self) -> bool {
         self.predictor.refined.is_some()
     }
 
-    /// What is known of the residuals.
+    /// The distribution of residuals.
     #[must_use]
     pub fn residuals(&self) -> &Residuals {
         &self.residuals
     }
 
-    /// What is known of the target of a record with these inputs.
+    /// The predictive distribution of the target of a record with these inputs.
     ///
     /// # Panics
-    /// If there are not as many inputs as the regression has.
+    /// If the number of inputs is not that of the regression.
     #[must_use]
     pub fn predict(&self, inputs: &[f64]) -> Prediction {
         assert_eq!(inputs.len(), self.inputs(), "as many inputs as the regression has");
@@ -127,16 +128,16 @@ impl RegressionPosterior {
         let scale = self.residuals.square;
         Prediction {
             mean,
-            variance: scale * self.trust * variance,
+            variance: scale * self.variance_scale * variance,
             noise_variance: scale * self.noise_variance,
         }
     }
 
-    /// The part of the [`variance`](Prediction::variance) of a prediction that the privacy noise is responsible for, about. The
-    /// records leave the rest open.
+    /// The approximate part of the [`variance`](Prediction::variance) of a prediction that is due to the privacy
+    /// noise. The rest is sampling uncertainty.
     ///
     /// # Panics
-    /// If there are not as many inputs as the regression has.
+    /// If the number of inputs is not that of the regression.
     #[must_use]
     pub fn privacy_variance(&self, inputs: &[f64]) -> f64 {
         assert_eq!(inputs.len(), self.inputs(), "as many inputs as the regression has");
@@ -148,10 +149,10 @@ impl RegressionPosterior {
             Some(Refined::Network(weights)) => weights.privacy_variance(&z),
         };
         let variance = frame.privacy_share * frame.uncertainty(&z) + refined;
-        self.residuals.square * self.trust * variance
+        self.residuals.square * self.variance_scale * variance
     }
 
-    /// The value below which the target of such a record is with this probability, by the distribution of the residuals.
+    /// The quantile of the target of such a record, by the distribution of the residuals.
     #[must_use]
     pub fn quantile(&self, prediction: &Prediction, probability: f64) -> f64 {
         let deviation = ((prediction.variance + prediction.noise_variance) / self.residuals.square).sqrt();

@@ -4,19 +4,19 @@ use crate::math::symmetric;
 use crate::math::vector::dot;
 use crate::model::regression::features::Features;
 use crate::model::regression::posterior::{Predictor, RegressionPosterior};
-use crate::model::regression::residuals::{BINS, FARTHEST, REACH, WIDTH};
+use crate::model::regression::residuals::{BINS, MAX_STANDARDISED, HALF_RANGE, WIDTH};
 use crate::model::regression::rounds::Frame;
 use crate::wall::Query;
 
-/// The clipped pulls of records. Contributions have a norm of at most 1.
-pub(super) struct Pulls<'a> {
+/// The clipped residual-feature products of records. Contributions have a norm of at most 1.
+pub(super) struct ResidualFeatures<'a> {
     pub(super) frame: &'a Frame,
     pub(super) features: &'a Features,
-    /// $c$.
+    /// Clipping bound $c$ of the residual.
     pub(super) clip: f64,
 }
 
-impl Query for Pulls<'_> {
+impl Query for ResidualFeatures<'_> {
     fn width(&self) -> usize {
         self.features.weights.len()
     }
@@ -24,8 +24,8 @@ impl Query for Pulls<'_> {
     fn contribute(&self, record: &[f64], out: &mut [f64]) {
         self.features.write(&self.frame.whitened(&record[..self.frame.inputs()]), out);
         let gap = self.frame.residual(record) - dot(out, &self.features.weights);
-        let pull = (gap / self.clip).clamp(-1.0, 1.0);
-        out.iter_mut().for_each(|x| *x *= pull);
+        let residual = (gap / self.clip).clamp(-1.0, 1.0);
+        out.iter_mut().for_each(|x| *x *= residual);
     }
 }
 
@@ -76,7 +76,7 @@ impl Query for Losses<'_> {
     }
 }
 
-/// Which bin a record's residual is in, over the deviation that the posterior gives it.
+/// The bin of a record's standardised residual.
 pub(super) struct Histogram<'a>(pub(super) &'a RegressionPosterior);
 
 impl Query for Histogram<'_> {
@@ -85,12 +85,12 @@ impl Query for Histogram<'_> {
     }
 
     fn contribute(&self, record: &[f64], out: &mut [f64]) {
-        let place = (self.0.standardised(record) + REACH) / WIDTH;
+        let place = (self.0.standardised(record) + HALF_RANGE) / WIDTH;
         out[(place as usize).min(BINS - 1)] = 1.0;
     }
 }
 
-/// The square of the same, over the farthest one.
+/// The squared standardised residual, over the largest one.
 pub(super) struct Squares<'a>(pub(super) &'a RegressionPosterior);
 
 impl Query for Squares<'_> {
@@ -99,6 +99,6 @@ impl Query for Squares<'_> {
     }
 
     fn contribute(&self, record: &[f64], out: &mut [f64]) {
-        out[0] = (self.0.standardised(record) / FARTHEST).powi(2).min(1.0);
+        out[0] = (self.0.standardised(record) / MAX_STANDARDISED).powi(2).min(1.0);
     }
 }

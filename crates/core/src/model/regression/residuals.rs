@@ -1,7 +1,7 @@
-//! How far targets are from predictions: which prediction is better, and how residuals are distributed.
+//! The distribution of residuals, and the comparison of predictions.
 //!
-//! These are errors on the records that the prediction was learnt from. Noise in the prediction is independent of them; what it learnt from
-//! the records makes their errors a little smaller than those of new ones, by a factor that is known from its degrees of freedom.
+//! These are errors on the training records. Noise in the prediction is independent of them; overfitting makes them
+//! slightly smaller than those of new records, by a factor that follows from the degrees of freedom.
 
 use crate::math::normal;
 use crate::wall::Released;
@@ -10,40 +10,40 @@ use serde::{Deserialize, Serialize};
 /// Bins of a histogram of residuals.
 pub(super) const BINS: usize = 32;
 
-/// How many deviations it reaches to either side.
-pub(super) const REACH: f64 = 4.0;
+/// Standard deviations covered to either side.
+pub(super) const HALF_RANGE: f64 = 4.0;
+/// Width of a bin in standard deviations.
+pub(super) const WIDTH: f64 = 2.0 * HALF_RANGE / BINS as f64;
+/// Clipping bound of standardised residuals where squares are summed.
+pub(super) const MAX_STANDARDISED: f64 = 3.0;
 
-pub(super) const WIDTH: f64 = 2.0 * REACH / BINS as f64;
+/// Prior standard deviation of the share of a bin where a Gaussian has none. Simulated residuals that are a third
+/// wider or a fifth narrower than stated, Gaussian or with heavy tails, are then covered by 94 to 97 % from some
+/// 7,000 records on.
+const PRIOR_SHARE_SD: f64 = 0.005;
 
-/// A residual counts as at most this many deviations where squares are summed.
-pub(super) const FARTHEST: f64 = 3.0;
-
-/// The share of the records by which a bin may differ from a Gaussian's where that has none. Simulated residuals that are a third wider or
-/// a fifth narrower than they should be, Gaussian or with heavy tails, are then covered by 94 to 97 % from some 7,000 records on.
-const UNUSUAL: f64 = 0.005;
-
-/// The distribution of residuals over the deviations that a posterior gives them.
+/// The distribution of standardised residuals.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Residuals {
-    /// Their mean square: 1 if the posterior was right about them.
+    /// Their mean square: 1 if the posterior is calibrated.
     pub square: f64,
-    /// The share of them below each edge between bins; none if they are taken to be Gaussian.
+    /// The cumulative share at each edge between bins; `None` for a Gaussian.
     pub shape: Option<Vec<f64>>,
 }
 
 impl Residuals {
-    /// Before anything is known of them.
+    /// The prior: a standard normal.
     pub(super) fn gaussian() -> Self {
         Self { square: 1.0, shape: None }
     }
 
     pub(super) fn from_squares(released: &Released, records: f64) -> Self {
-        // A sum that noise has made nothing of says only that it is small.
-        let least = (released.noise_sd[0] / records).min(1.0);
-        Self { square: FARTHEST * FARTHEST * (released.values[0] / records).clamp(least, 1.0), shape: None }
+        // A sum below its noise only gives an upper bound.
+        let floor = (released.noise_sd[0] / records).min(1.0);
+        Self { square: MAX_STANDARDISED * MAX_STANDARDISED * (released.values[0] / records).clamp(floor, 1.0), shape: None }
     }
 
-    /// Counts are noisy, so each is drawn towards that of a Gaussian, the more so the fewer there should be.
+    /// Counts are noisy, so each is shrunk towards that of a Gaussian, the more so the smaller the expected count.
     pub(super) fn from_histogram(released: &Released, records: f64) -> Self {
         let cdf = |k: usize| match k {
             0 => 0.0,
@@ -53,9 +53,9 @@ impl Residuals {
         let noise = released.noise_sd[0].powi(2);
         let mut shares: Vec<f64> = (0..BINS)
             .map(|k| {
-                let usual = records * (cdf(k + 1) - cdf(k));
-                let doubt = (0.5 * usual + UNUSUAL * records).powi(2);
-                ((usual * noise + released.values[k] * doubt) / (noise + doubt)).max(0.0)
+                let gaussian_count = records * (cdf(k + 1) - cdf(k));
+                let prior_variance = (0.5 * gaussian_count + PRIOR_SHARE_SD * records).powi(2);
+                ((gaussian_count * noise + released.values[k] * prior_variance) / (noise + prior_variance)).max(0.0)
             })
             .collect();
         let total: f64 = shares.iter().sum();
@@ -70,7 +70,7 @@ impl Residuals {
         Self { square, shape: Some(shape.collect()) }
     }
 
-    /// The value below which a residual, over its deviation, is with this probability.
+    /// The quantile of a standardised residual.
     pub(super) fn quantile(&self, probability: f64) -> f64 {
         let Some(shape) = &self.shape else {
             return self.square.sqrt() * normal::quantile(probability);
@@ -84,5 +84,5 @@ impl Residuals {
 
 /// The lower edge of a bin.
 fn edge(bin: usize) -> f64 {
-    bin as f64 * WIDTH - REACH
+    bin as f64 * WIDTH - HALF_RANGE
 }

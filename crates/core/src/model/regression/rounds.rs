@@ -1,13 +1,14 @@
 //! Private linear regression by second moments, in rounds.
 //!
 //! A round releases $\sum_n v_n v_n^T$ for $v = (1, z, r/s)$, clipped to a norm $R$: inputs $z = (x - \mu)T$ in the coordinates of the round
-//! before, and the residual $r$ of its prediction over its deviation $s$. From the noisy moments follow a better centre $\mu$, coordinates
+//! before, and the standardised residual $r/s$ of its prediction. From the noisy moments follow a better centre
+//! $\mu$, coordinates
 //! $T$ in which the inputs are nearer to white, and a correction of the prediction by ridge regression.
 //!
-//! The noise is the same for all coordinates of $v$. In the first round it hides directions in which inputs vary little; in the next,
-//! coordinates are scaled so that those directions count as much as the others, as far as the round before could tell them from noise. So
-//! few rounds find even directions whose variance is thousands of times smaller than the largest. Clipping $v$ as a whole only
-//! weights records, and so does little harm to a regression.
+//! The noise is the same for all coordinates of $v$. In the first round it hides directions of small variance; in the
+//! next, coordinates are rescaled so that those directions have the same variance as the others, as far as the round
+//! before could distinguish them from noise. So few rounds find even directions whose variance is thousands of times
+//! smaller than the largest. Clipping $v$ as one vector only weights records, and so affects a regression little.
 //!
 //! # Citation
 //! Whitening in rounds: Biswas, Dong, Kamath, Ullman, "CoinPress: practical private mean and covariance estimation", NeurIPS 2020.
@@ -18,11 +19,11 @@ use crate::math::{matrix, symmetric};
 use crate::wall::Released;
 use serde::{Deserialize, Serialize};
 
-/// A standard deviation to start from for values between -1 and 1.
-const USUAL_SD: f64 = 0.5;
+/// Initial standard deviation of values between -1 and 1.
+const INITIAL_SD: f64 = 0.5;
 
-/// The least variance of a coordinate that counts, where there is no noise to hide it: rounding, blown up by all rounds, must stay
-/// small beside it, as for the levels of a column, which always sum to 1.
+/// Minimum variance of a coordinate without noise: rounding errors, amplified by all rounds, must stay small compared
+/// with it, as for the levels of a column, which always sum to 1.
 const MIN: f64 = 1e-8;
 
 /// A linear prediction, and coordinates in which inputs are about white.
@@ -32,37 +33,37 @@ pub struct Frame {
     pub(super) centre: Vec<f64>,
     /// $T$, with a row for each input: $z = (x - \mu)T$.
     pub(super) whitening: Vec<f64>,
-    /// $T^{-1}$, as long as there are rounds to come: what is fitted does without, and its file is half as long.
+    /// $T^{-1}$, as long as there are further rounds; a saved model does not need it, and its file is half as long.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) colouring: Vec<f64>,
-    /// What is known of the variance of each $z_j$: 1, or less where noise hides it.
+    /// Variance of each $z_j$: 1, or less where it is below the noise.
     pub(super) spread: Vec<f64>,
     /// The prediction at the centre.
     pub(super) intercept: f64,
-    /// What each $x_i - \mu_i$ adds to it.
+    /// The slope in each $x_i - \mu_i$.
     pub(super) weights: Vec<f64>,
     /// $s^2$: the variance of targets about the prediction.
     pub(super) residual_variance: f64,
-    /// The variance of the error of the prediction at the centre, and what each $z_j^2$ adds to it.
+    /// The variance of the error of the prediction at the centre, and the coefficient of each $z_j^2$ in it.
     pub(super) uncertainty: (f64, Vec<f64>),
-    /// The share of it that is from the privacy noise; the rest is what the records leave open.
+    /// The share of it that is due to the privacy noise; the rest is sampling uncertainty.
     pub(super) privacy_share: f64,
 }
 
 impl Frame {
-    /// Before any round: nothing is known but that values are between -1 and 1.
+    /// The start: values are between -1 and 1.
     pub(super) fn new(inputs: usize) -> Self {
         let diagonal = |value: f64| {
             (0..inputs * inputs).map(|k| if k % (inputs + 1) == 0 { value } else { 0.0 }).collect()
         };
         Self {
             centre: vec![0.0; inputs],
-            whitening: diagonal(1.0 / USUAL_SD),
-            colouring: diagonal(USUAL_SD),
+            whitening: diagonal(1.0 / INITIAL_SD),
+            colouring: diagonal(INITIAL_SD),
             spread: vec![1.0; inputs],
             intercept: 0.0,
             weights: vec![0.0; inputs],
-            residual_variance: USUAL_SD * USUAL_SD,
+            residual_variance: INITIAL_SD * INITIAL_SD,
             uncertainty: (0.0, vec![0.0; inputs]),
             privacy_share: 0.0,
         }
@@ -72,7 +73,7 @@ impl Frame {
         self.centre.len()
     }
 
-    /// $z$ of a record's inputs, which are taken to be between -1 and 1.
+    /// $z$ of a record's inputs, which are clipped to between -1 and 1.
     #[inline]
     pub(super) fn whiten(&self, inputs: &[f64], z: &mut [f64]) {
         let d = z.len();
@@ -83,7 +84,7 @@ impl Frame {
         }
     }
 
-    /// The same in its own room.
+    /// As `whitened`, in a new vector.
     pub(super) fn whitened(&self, inputs: &[f64]) -> Vec<f64> {
         let mut z = vec![0.0; self.inputs()];
         self.whiten(inputs, &mut z);
@@ -97,7 +98,7 @@ impl Frame {
         self.intercept + gaps.zip(&self.weights).map(|(gap, weight)| gap * weight).sum::<f64>()
     }
 
-    /// The target less its prediction.
+    /// The target minus its prediction.
     #[inline]
     pub(super) fn residual(&self, record: &[f64]) -> f64 {
         let (inputs, target) = record.split_at(self.inputs());
@@ -110,20 +111,21 @@ impl Frame {
         centre + z.iter().zip(slopes).map(|(z, slope)| z * z * slope).sum::<f64>()
     }
 
-    /// The same on average over inputs.
+    /// Its average over inputs.
     pub(super) fn mean_uncertainty(&self) -> f64 {
         let (centre, slopes) = &self.uncertainty;
         centre + dot(&self.spread, slopes)
     }
 
-    /// The norm to clip $v$ to: `reach` times what the squares of its coordinates should sum to, beside the 1.
-    pub(super) fn radius(&self, reach: f64) -> f64 {
-        (1.0 + reach * (self.spread.iter().sum::<f64>() + 1.0)).sqrt()
+    /// The norm that $v$ is clipped to: its square is `radius_factor` times the expected sum of squares of its
+    /// coordinates, plus 1.
+    pub(super) fn radius(&self, radius_factor: f64) -> f64 {
+        (1.0 + radius_factor * (self.spread.iter().sum::<f64>() + 1.0)).sqrt()
     }
 
-    /// What a round says, from its released moments over their radius squared; and whether noise had made moments of them that no
-    /// records have. Those are moved to the nearest that some could have: or a sum of weights that is a little too small would make
-    /// means too large, and with them all covariances, if the inputs are far from the centre.
+    /// Updates the frame by released moments over their radius squared; returns whether noise had made the moments
+    /// impossible. Those are projected to the nearest possible ones: otherwise a sum of weights that is slightly too
+    /// small would make means too large, and with them all covariances, if the inputs are far from the centre.
     pub(super) fn update(&self, released: &Released, radius: f64, records: f64) -> (Self, bool) {
         let (d, n) = (self.inputs(), self.inputs() + 2);
         let unit = radius * radius / records;
@@ -131,11 +133,11 @@ impl Frame {
         symmetric::from_coordinates(&released.values, n, &mut moments);
         moments.iter_mut().for_each(|x| *x *= unit);
         let moved = matrix::raise_eigenvalues(&mut moments, n, 0.0);
-        // Noise of a diagonal element, of an off-diagonal one, and of the whole in the spectral norm.
+        // Noise of a diagonal element, of an off-diagonal one, and of the matrix in the spectral norm.
         let noise = released.noise_sd[0] * unit;
         let off = noise * std::f64::consts::FRAC_1_SQRT_2;
         let spectral = noise * (2.0 * n as f64).sqrt() + MIN;
-        // Clipping shortens the leading 1 as well: this is the weight that is left.
+        // Clipping shortens the leading 1 as well: this is the remaining weight.
         let weight = moments[0].max(0.2);
         let shrink = 1.0 / (weight * (1.0 + (off / weight).powi(2)));
         let mean_z: Vec<f64> = (1..=d).map(|j| moments[j] * shrink).collect();
@@ -155,8 +157,8 @@ impl Frame {
         for ((u, c), l) in vectors.chunks_exact(d).zip(&along).zip(&ridged) {
             slope.iter_mut().zip(u).for_each(|(s, u)| *s += u * c / l);
         }
-        let seen = values.iter().zip(&along).filter(|(l, _)| **l > spectral);
-        let explained: f64 = seen.map(|(l, c)| c * c / l).sum();
+        let significant = values.iter().zip(&along).filter(|(l, _)| **l > spectral);
+        let explained: f64 = significant.map(|(l, c)| c * c / l).sum();
         let left = (variance_r - explained).max(0.02 * variance_r.max(noise)).max(noise);
         let deviation = self.residual_variance.sqrt();
 
@@ -175,7 +177,7 @@ impl Frame {
             *weight += deviation * dot(row, &slope);
         }
 
-        // Coordinates along the eigenvectors, scaled to unit variance where it can be told from noise.
+        // Coordinates along the eigenvectors, scaled to unit variance where it exceeds the noise.
         let scales: Vec<f64> = floored.iter().map(|l| l.sqrt()).collect();
         let mut whitening = vec![0.0; d * d];
         let mut colouring = matrix::multiply(&vectors, &self.colouring, d);

@@ -1,5 +1,5 @@
 use super::features::{Refinement, sin_cos};
-use super::query::{Moments, Pulls};
+use super::query::{Moments, ResidualFeatures};
 use super::*;
 use crate::budget::{Adjacency, Privacy, Unlimited};
 use crate::math::matrix;
@@ -23,7 +23,7 @@ fn source() -> NoiseSource {
     NoiseSource::from_os().expect("the system has random bits")
 }
 
-/// Two inputs, one of which varies a hundred times less, and a target that bends with the first.
+/// Two inputs, one of which varies a hundred times less, and a target that is nonlinear in the first.
 fn values(records: usize, seed: u64) -> Vec<f64> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     (0..records)
@@ -59,8 +59,8 @@ fn frame_after(d: usize, released: &[f64]) -> Frame {
 }
 
 proptest! {
-    /// Whatever was released before and whatever a record is, what it contributes has a norm of at most 1 before the wall clips it: the
-    /// clip of the wall is a second lock, and takes nothing away.
+    /// Whatever was released before and whatever a record is, its contribution has a norm of at most 1 before the
+    /// wall clips it: the clip of the wall then changes nothing.
     #[test]
     fn contributions_are_within_the_ball(
         released in prop::collection::vec(-2.0..2.0f64, 15),
@@ -71,14 +71,14 @@ proptest! {
         let moments = Moments { frame: &frame, radius: frame.radius(1.0) };
         let mut features = Features::new(&frame, 7, 0.4, 1);
         features.weights.copy_from_slice(&weights);
-        let pulls = Pulls { frame: &frame, features: &features, clip: 0.3 };
+        let products = ResidualFeatures { frame: &frame, features: &features, clip: 0.3 };
         let norm = |query: &dyn Fn(&mut [f64]), width: usize| {
             let mut out = vec![0.0; width];
             query(&mut out);
             dot(&out, &out).sqrt()
         };
         prop_assert!(norm(&|out| moments.contribute(&record, out), moments.width()) <= 1.0 + 1e-12);
-        prop_assert!(norm(&|out| pulls.contribute(&record, out), pulls.width()) <= 1.0 + 1e-12);
+        prop_assert!(norm(&|out| products.contribute(&record, out), products.width()) <= 1.0 + 1e-12);
     }
 
     #[test]
@@ -90,8 +90,8 @@ proptest! {
     }
 }
 
-/// Features have norm 1, and over Gaussian inputs the moments that the refinement takes for theirs: against a Monte Carlo mean of
-/// 40,000, whose elements have deviations below 0.005 / m.
+/// Features have norm 1, and over Gaussian inputs the moments that the refinement assumes: against a Monte Carlo mean
+/// of 40,000, whose elements have standard deviations below 0.005 / m.
 #[test]
 fn moments_of_features_are_those_of_gaussian_inputs() {
     let (d, count, draws) = (3, 6, 40_000);
@@ -131,29 +131,29 @@ fn the_posterior_of_features_knows_of_the_noise() {
     let mut refinement = Refinement::new(&frame, &features, 200.0, 1.0);
     let mut rng = ChaCha8Rng::seed_from_u64(6);
     let b: Vec<f64> = (0..2 * count).map(|_| 20.0 * normal(&mut rng)).collect();
-    let (signal, noise, variance) = (0.15, 0.15, 7.0);
+    let (weight_variance, noise, variance) = (0.15, 0.15, 7.0);
     refinement.step(&mut features, &b, variance, 1.0);
-    let learnt = refinement.finish(&mut features, 200.0, 7);
+    let summary = refinement.finish(&mut features, 200.0, 7);
     let mut left = 0.0;
     for block in 0..2 {
         let g = refinement.gram(block);
         let square = matrix::multiply(g, g, count);
         let total: Vec<f64> = (0..count * count)
-            .map(|k| signal * square[k] + noise * g[k] + if k % (count + 1) == 0 { variance } else { 0.0 })
+            .map(|k| weight_variance * square[k] + noise * g[k] + if k % (count + 1) == 0 { variance } else { 0.0 })
             .collect();
         let gain = matrix::multiply(g, &matrix::general_inverse(&total, count).expect("regular"), count);
         let mut mean = vec![0.0; count];
         matrix::times(&gain, count, &b[block * count..][..count], &mut mean);
         for (found, mean) in features.weights[block * count..][..count].iter().zip(&mean) {
-            assert!((found - signal * mean).abs() < 1e-9, "{found} {mean}");
+            assert!((found - weight_variance * mean).abs() < 1e-9, "{found} {mean}");
         }
         let taken = matrix::multiply(&gain, g, count);
         for k in 0..count * count {
-            let prior = if k % (count + 1) == 0 { signal } else { 0.0 };
-            left += g[k] * (prior - signal * signal * taken[k]) / 200.0;
+            let prior = if k % (count + 1) == 0 { weight_variance } else { 0.0 };
+            left += g[k] * (prior - weight_variance * weight_variance * taken[k]) / 200.0;
         }
     }
-    assert!((learnt.variance - left).abs() < 1e-9, "{} {left}", learnt.variance);
+    assert!((summary.variance - left).abs() < 1e-9, "{} {left}", summary.variance);
     // A sum of squares of 100 draws: to five deviations.
     let phi = features.of(&[0.3, -0.2]);
     let mut many = features.clone();
@@ -172,7 +172,7 @@ fn rounds_without_noise_are_least_squares() {
     let n = 500;
     let values = values(n, 1);
     let mut plan = RegressionPlan::linear(2, n, &privacy(1.0)).expect("a plan");
-    plan.rounds.iter_mut().for_each(|round| round.reach = 1e6);
+    plan.rounds.iter_mut().for_each(|round| round.radius_factor = 1e6);
     let records = Records::new(values.clone(), 3).expect("whole rows");
     let (posterior, receipt) =
         plan.fit_without_privacy(records, source(), Box::new(Unlimited)).expect("a fit");
@@ -265,7 +265,7 @@ fn plans_are_public_and_survive_a_file() {
         Err(FitError::Definition(DefinitionError::Regression))
     ));
     let mut broken = plan;
-    broken.rounds[0].reach = -1.0;
+    broken.rounds[0].radius_factor = -1.0;
     assert!(matches!(broken.price(), Err(FitError::Plan(_))));
 }
 
@@ -374,13 +374,13 @@ fn quantiles_of_noisy_histograms_cover() {
     let mut narrow = |rng: &mut ChaCha8Rng| 0.8 * normal(rng);
     let heavy = rand_distr::StudentT::new(3.0f64).expect("degrees of freedom");
     let mut heavy = |rng: &mut ChaCha8Rng| heavy.sample(rng) / 3f64.sqrt();
-    let laws: [&mut dyn FnMut(&mut ChaCha8Rng) -> f64; 3] = [&mut wide, &mut narrow, &mut heavy];
-    for (k, law) in laws.into_iter().enumerate() {
+    let distributions: [&mut dyn FnMut(&mut ChaCha8Rng) -> f64; 3] = [&mut wide, &mut narrow, &mut heavy];
+    for (k, distribution) in distributions.into_iter().enumerate() {
         let mut covered = 0;
         for _ in 0..50 {
             let mut values = vec![0.0; BINS];
             for _ in 0..n {
-                values[(((law(&mut rng) + 4.0) * 4.0) as usize).min(BINS - 1)] += 1.0;
+                values[(((distribution(&mut rng) + 4.0) * 4.0) as usize).min(BINS - 1)] += 1.0;
             }
             values.iter_mut().for_each(|value| *value += noise * normal(&mut rng));
             let guarantee = crate::budget::Guarantee::None(crate::budget::NotPrivate::NoNoise);
@@ -393,7 +393,7 @@ fn quantiles_of_noisy_histograms_cover() {
             };
             let residuals = Residuals::from_histogram(&released, n as f64);
             let interval = residuals.quantile(0.025)..=residuals.quantile(0.975);
-            covered += (0..1000).filter(|_| interval.contains(&law(&mut rng))).count();
+            covered += (0..1000).filter(|_| interval.contains(&distribution(&mut rng))).count();
         }
         let covered = covered as f64 / 50_000.0;
         assert!((0.935..0.975).contains(&covered), "law {k}: {covered}");

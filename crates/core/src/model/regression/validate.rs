@@ -4,7 +4,7 @@ use super::{FeaturesPlan, NetworkPlan, RefinementPlan, RegressionPlan, Residuals
 use crate::field::{self, FieldError};
 
 impl RegressionPlan {
-    /// Whether every field is in its range, and agrees with the others.
+    /// Checks that every field is in range and consistent with the others.
     ///
     /// # Errors
     /// [`FieldError`].
@@ -15,7 +15,7 @@ impl RegressionPlan {
         field::number("count_noise_multiplier", self.count_noise_multiplier, field::NOISE_MULTIPLIER)?;
         field::integer("the number of rounds", self.rounds.len() as u64, 1..=100)?;
         for round in &self.rounds {
-            field::number("rounds.reach", round.reach, 1e-6..=1e6)?;
+            field::number("rounds.reach", round.radius_factor, 1e-6..=1e6)?;
             field::number("rounds.noise_multiplier", round.noise_multiplier, field::NOISE_MULTIPLIER)?;
         }
         match &self.refinement {

@@ -140,15 +140,15 @@ impl Model for SigmoidBelief {
     }
     fn new_plan(
         &self,
-        facts: &TableShape,
+        shape: &TableShape,
         privacy: Option<&Privacy>,
     ) -> Result<Box<dyn Planned>, ModelError> {
-        let settings = Settings::new(self, facts)?;
+        let settings = Settings::new(self, shape)?;
         let units = settings.integer("units");
-        let model = BeliefModel::new(facts.inputs(), units, Curvature::Quadratic);
+        let model = BeliefModel::new(shape.inputs(), units, Curvature::Quadratic);
         Ok(Box::new(match privacy {
-            Some(privacy) => BeliefPlan::new(&model, facts.records, privacy)?,
-            None => BeliefPlan::with_noise(&model, facts.records, None, PASSES, 1.0),
+            Some(privacy) => BeliefPlan::new(&model, shape.records, privacy)?,
+            None => BeliefPlan::with_noise(&model, shape.records, None, PASSES, 1.0),
         }))
     }
     fn parse_plan(&self, _: &TableShape, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {

@@ -18,9 +18,9 @@ use serde_json::Value;
 pub struct BeliefPlan {
     /// What is learnt.
     pub model: BeliefModel,
-    /// $N$.
+    /// Number of records $N$.
     pub records: usize,
-    /// Which data sets are neighbours.
+    /// The neighbour relation of data sets.
     pub adjacency: Adjacency,
     /// Records in a fixed-size batch; none for all records.
     pub batch: Option<usize>,
@@ -28,13 +28,13 @@ pub struct BeliefPlan {
     pub steps: u64,
     /// The share of the greatest possible norm that statistics are clipped to; at 1 none is.
     pub clip: f64,
-    /// The standard deviation of the noise over the sensitivity.
+    /// Standard deviation of the noise over the sensitivity.
     pub noise_multiplier: f64,
     /// How far each step goes.
     pub step_size: StepSize,
     /// The seed of the first weights, which is public.
     pub start_seed: u64,
-    /// Why it is this plan.
+    /// The reasons for these choices.
     pub why: Vec<String>,
 }
 
@@ -48,7 +48,7 @@ impl BeliefPlan {
     /// Releases about all records: the noise of their weighted mean does not grow with their number.
     ///
     /// # Errors
-    /// What the wall or the accountant refuses.
+    /// Those of the wall and the accountant.
     pub fn new(model: &BeliefModel, records: usize, privacy: &Privacy) -> Result<Self, WallError> {
         let noise_multiplier = Composition::Tight.noise_multiplier(Sampling::None, STEPS, privacy)?;
         let mut plan = Self::with_noise(model, records, None, STEPS, noise_multiplier);
@@ -87,7 +87,7 @@ impl BeliefPlan {
     pub(super) fn geometry(&self) -> Geometry {
         let share = |&(width, limit): &(usize, f64)| Share {
             width,
-            reach: limit * (width as f64).sqrt(),
+            norm: limit * (width as f64).sqrt(),
             weight: 1.0,
         };
         let mut blocks = self.model.blocks();
@@ -98,7 +98,7 @@ impl BeliefPlan {
         let mut shares: Vec<Share> = blocks.iter().map(share).collect();
         shares.extend(symmetric.iter().map(|&(width, limit)| {
             let cells = width as f64 * 2.0 * k / (k + 1.0);
-            Share { width, reach: limit * cells.sqrt(), weight: 1.0 }
+            Share { width, norm: limit * cells.sqrt(), weight: 1.0 }
         }));
         match Share::geometry(&shares) {
             Geometry::Blocks { blocks, .. } => Geometry::Blocks { radius: self.clip, blocks },
@@ -127,15 +127,15 @@ impl BeliefPlan {
     /// What it costs.
     ///
     /// # Errors
-    /// What the wall refuses.
+    /// Those of the wall.
     pub fn price(&self, delta: f64) -> Result<Cost, PlanError> {
         self.releases()?.0.price(delta)
     }
 
-    /// Runs the plan on records, whose numbers above 0 are ones; without privacy if none is asked for.
+    /// Runs the plan on records, whose numbers above 0 are ones; without privacy if there is no budget.
     ///
     /// # Errors
-    /// What the wall refuses.
+    /// Those of the wall.
     pub fn fit(
         &self,
         records: Records,
@@ -151,7 +151,7 @@ impl BeliefPlan {
     /// Fits what a wall of this plan releases. How often something was moved back into its domain comes with it.
     ///
     /// # Errors
-    /// What the wall refuses.
+    /// Those of the wall.
     pub fn fit_through(&self, wall: &mut Wall) -> Result<(BeliefPosterior, u64), WallError> {
         let (_, id) = self.releases()?;
         let mut learning = BeliefLearning::new(&self.model, self.start_seed);
@@ -164,7 +164,7 @@ impl BeliefPlan {
 }
 
 impl BeliefPlan {
-    /// Whether every field is in its range, and agrees with the others.
+    /// Checks that every field is in range and consistent with the others.
     ///
     /// # Errors
     /// [`FieldError`].
@@ -197,8 +197,8 @@ impl Planned for BeliefPlan {
         self.why.clone()
     }
 
-    fn validate(&self, facts: &TableShape) -> Result<(), ModelError> {
-        same_shape("sigmoid-belief", (self.model.outputs, self.records), facts)?;
+    fn validate(&self, shape: &TableShape) -> Result<(), ModelError> {
+        same_shape("sigmoid-belief", (self.model.outputs, self.records), shape)?;
         BeliefPlan::validate(self).map_err(out_of_range("sigmoid-belief"))
     }
 

@@ -9,12 +9,12 @@ fn belief_networks_are_a_model_like_any_other() {
     let record = |n: usize| vec![if n.is_multiple_of(2) { 1.0 } else { -1.0 }; 6];
     let rows: Vec<f64> = (0..4000).flat_map(record).collect();
     let privacy = Privacy::new(4.0, 1e-6, Adjacency::ReplaceOne).unwrap();
-    let mut facts = TableShape::new(vec![1; 6], Target::Nothing, 4000);
-    facts.settings.insert("units".into(), 2u64.into());
+    let mut shape = TableShape::new(vec![1; 6], Target::Nothing, 4000);
+    shape.settings.insert("units".into(), 2u64.into());
     let network = model("sigmoid-belief").unwrap();
-    let plan = network.plan(&facts, Some(&privacy)).unwrap();
+    let plan = network.plan(&shape, Some(&privacy)).unwrap();
     assert!(plan.price(privacy.delta()).unwrap().epsilon.upper <= 4.0);
-    let again = network.read_plan(&facts, &plan.to_json()).unwrap();
+    let again = network.read_plan(&shape, &plan.to_json()).unwrap();
     let records = Records::new(rows, 6).unwrap();
     let source = NoiseSource::from_os().unwrap();
     let (fitted, _) = again.run(records, source, Some(&privacy), Box::new(Unlimited)).unwrap();

@@ -128,20 +128,20 @@ impl Model for Topics {
     }
     fn new_plan(
         &self,
-        facts: &TableShape,
+        shape: &TableShape,
         privacy: Option<&Privacy>,
     ) -> Result<Box<dyn Planned>, ModelError> {
-        let settings = Settings::new(self, facts)?;
+        let settings = Settings::new(self, shape)?;
         let topics = settings.integer("topics");
-        only_words(self, facts)?;
-        let model = TopicModel::new(topics, facts.inputs(), Layout::Counts);
+        only_words(self, shape)?;
+        let model = TopicModel::new(topics, shape.inputs(), Layout::Counts);
         Ok(Box::new(match privacy {
-            Some(privacy) => TopicsPlan::new(&model, facts.records, privacy)?,
-            None => TopicsPlan::without_privacy(&model, facts.records, None, PASSES),
+            Some(privacy) => TopicsPlan::new(&model, shape.records, privacy)?,
+            None => TopicsPlan::without_privacy(&model, shape.records, None, PASSES),
         }))
     }
-    fn parse_plan(&self, facts: &TableShape, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
-        only_words(self, facts)?;
+    fn parse_plan(&self, shape: &TableShape, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
+        only_words(self, shape)?;
         Ok(Box::new(parse::<TopicsPlan>(self.name(), plan)?))
     }
     fn load(&self, saved: &Saved) -> Result<Box<dyn Posterior>, ModelError> {
@@ -155,8 +155,8 @@ impl Model for Topics {
 }
 
 /// Refuses columns that are not counts of words, which would be taken for documents.
-fn only_words(model: &dyn Model, facts: &TableShape) -> Result<(), ModelError> {
-    if facts.words.is_some_and(|words| words != facts.columns.len()) {
+fn only_words(model: &dyn Model, shape: &TableShape) -> Result<(), ModelError> {
+    if shape.words.is_some_and(|words| words != shape.columns.len()) {
         return Err(ModelError::Words { model: model.name() });
     }
     Ok(())

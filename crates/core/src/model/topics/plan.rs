@@ -19,9 +19,9 @@ use serde_json::Value;
 pub struct TopicsPlan {
     /// What is learnt.
     pub model: TopicModel,
-    /// $D$.
+    /// Number of columns $D$.
     pub records: usize,
-    /// Which data sets are neighbours.
+    /// The neighbour relation of data sets.
     pub adjacency: Adjacency,
     /// Documents in a fixed-size batch; none for all documents.
     pub batch: Option<usize>,
@@ -29,7 +29,7 @@ pub struct TopicsPlan {
     pub steps: u64,
     /// The norm, in words, that a document's statistics are shortened to.
     pub clip: f64,
-    /// The standard deviation of the noise over the sensitivity.
+    /// Standard deviation of the noise over the sensitivity.
     pub noise_multiplier: f64,
     /// How far each step goes.
     pub step_size: StepSize,
@@ -41,7 +41,7 @@ pub struct TopicsPlan {
     pub start_shape: f64,
     /// The seed of these, which is public.
     pub start_seed: u64,
-    /// Why it is this plan.
+    /// The reasons for these choices.
     pub why: Vec<String>,
 }
 
@@ -67,7 +67,7 @@ impl TopicsPlan {
     /// Releases about all documents: the noise of their weighted mean does not grow with their number.
     ///
     /// # Errors
-    /// What the wall or the accountant refuses.
+    /// Those of the wall and the accountant.
     pub fn new(model: &TopicModel, records: usize, privacy: &Privacy) -> Result<Self, WallError> {
         Self::with_batch(model, records, None, STEPS, privacy)
     }
@@ -75,7 +75,7 @@ impl TopicsPlan {
     /// One pass: ten batches of a tenth of the documents, drawn afresh each time. Twice the noise of [`new`](Self::new) for a tenth of the work.
     ///
     /// # Errors
-    /// What the wall or the accountant refuses.
+    /// Those of the wall and the accountant.
     pub fn one_pass(model: &TopicModel, records: usize, privacy: &Privacy) -> Result<Self, WallError> {
         Self::with_batch(model, records, Some((records / STEPS as usize).max(1)), STEPS, privacy)
     }
@@ -83,7 +83,7 @@ impl TopicsPlan {
     /// Batches and steps at the caller's wish.
     ///
     /// # Errors
-    /// What the wall or the accountant refuses.
+    /// Those of the wall and the accountant.
     pub fn with_batch(
         model: &TopicModel,
         records: usize,
@@ -151,15 +151,15 @@ impl TopicsPlan {
     /// What it costs.
     ///
     /// # Errors
-    /// What the wall refuses.
+    /// Those of the wall.
     pub fn price(&self, delta: f64) -> Result<Cost, PlanError> {
         self.releases()?.0.price(delta)
     }
 
-    /// Runs the plan on documents; without privacy if none is asked for.
+    /// Runs the plan on documents; without privacy if there is no budget.
     ///
     /// # Errors
-    /// What the wall refuses.
+    /// Those of the wall.
     pub fn fit(
         &self,
         records: Records,
@@ -175,7 +175,7 @@ impl TopicsPlan {
     /// Fits what a wall of this plan releases. How often something was moved back into its domain comes with it.
     ///
     /// # Errors
-    /// What the wall refuses.
+    /// Those of the wall.
     pub fn fit_through(&self, wall: &mut Wall) -> Result<(TopicPosterior, u64), WallError> {
         let (_, id) = self.releases()?;
         let mut learning = Learning::new(&self.model, self.cells, self.start_shape, self.start_seed)
@@ -193,7 +193,7 @@ impl TopicsPlan {
 }
 
 impl TopicsPlan {
-    /// Whether every field is in its range, and agrees with the others.
+    /// Checks that every field is in range and consistent with the others.
     ///
     /// # Errors
     /// [`FieldError`].
@@ -233,8 +233,8 @@ impl Planned for TopicsPlan {
         self.why.clone()
     }
 
-    fn validate(&self, facts: &TableShape) -> Result<(), ModelError> {
-        same_shape("topics", (self.model.words, self.records), facts)?;
+    fn validate(&self, shape: &TableShape) -> Result<(), ModelError> {
+        same_shape("topics", (self.model.words, self.records), shape)?;
         let fields = || {
             field::agrees("model.layout", &self.model.layout, &Layout::Counts)?;
             TopicsPlan::validate(self)

@@ -9,12 +9,12 @@ fn topics_are_a_model_like_any_other() {
     let document = |n: usize| (0..8).map(move |w| if (w < 4) == n.is_multiple_of(2) { 2.5 } else { 0.0 });
     let rows: Vec<f64> = (0..3000).flat_map(document).collect();
     let privacy = Privacy::new(2.0, 1e-6, Adjacency::ReplaceOne).unwrap();
-    let mut facts = TableShape::new(vec![1; 8], Target::Nothing, 3000);
-    facts.settings.insert("topics".into(), 2u64.into());
+    let mut shape = TableShape::new(vec![1; 8], Target::Nothing, 3000);
+    shape.settings.insert("topics".into(), 2u64.into());
     let topics = model("topics").unwrap();
-    let plan = topics.plan(&facts, Some(&privacy)).unwrap();
+    let plan = topics.plan(&shape, Some(&privacy)).unwrap();
     assert!(plan.price(privacy.delta()).unwrap().epsilon.upper <= 2.0);
-    let again = topics.read_plan(&facts, &plan.to_json()).unwrap();
+    let again = topics.read_plan(&shape, &plan.to_json()).unwrap();
     let records = Records::new(rows, 8).unwrap();
     let source = NoiseSource::from_os().unwrap();
     let (fitted, _) = again.run(records, source, Some(&privacy), Box::new(Unlimited)).unwrap();

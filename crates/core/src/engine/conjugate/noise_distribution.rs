@@ -1,31 +1,32 @@
-//! The law of the noise in a release.
+//! The distribution of the noise in a release.
 
 use crate::math::normal::log_cdf as log_normal_cdf;
 use serde::{Deserialize, Serialize};
 use std::f64::consts::{SQRT_2, TAU};
 
-/// The law of the noise in each coordinate of a release. It is public.
+/// The distribution of the noise in each coordinate of a release. It is public.
 ///
-/// The wall's noise is on a lattice that is millions of times finer than its deviation, so it is described by a density.
+/// The wall's noise is on a lattice that is millions of times finer than its standard deviation, so it is described
+/// by a density.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NoiseDistribution {
-    /// None: the statistics are the true ones.
+    /// No noise: the statistics are the true ones.
     None,
     /// $e^{-|x|/b}/2b$.
     Laplace {
-        /// $b$.
+        /// Scale $b$.
         scale: f64,
     },
-    /// Normal.
+    /// Normal with mean 0.
     Gaussian {
-        /// The standard deviation.
+        /// Standard deviation.
         sd: f64,
     },
 }
 
 impl NoiseDistribution {
-    /// That of a release of the wall: Laplace or Gaussian as planned, with the deviation that it states.
+    /// The noise of a release of the wall, Laplace or Gaussian, with this standard deviation.
     #[must_use]
     pub fn of(laplace: bool, noise_sd: f64) -> Self {
         match (noise_sd, laplace) {
@@ -45,7 +46,7 @@ impl NoiseDistribution {
         }
     }
 
-    /// The logarithm of the density. Without noise everything is at 0.
+    /// The logarithm of the density. Without noise all mass is at 0.
     #[must_use]
     pub fn log_density(self, x: f64) -> f64 {
         match self {
@@ -56,9 +57,9 @@ impl NoiseDistribution {
         }
     }
 
-    /// The logarithm of the density of noise and a centred normal variable together.
+    /// The logarithm of the density of the sum of the noise and a centred normal variable.
     ///
-    /// For Laplace noise of scale $b$ and a deviation $s$ it is
+    /// For Laplace noise of scale $b$ and a standard deviation $s$ it is
     /// $\log\frac{e^{s^2/2b^2}}{2b}\bigl[e^{-x/b}\Phi(\tfrac xs - \tfrac sb) + e^{x/b}\Phi(-\tfrac xs - \tfrac sb)\bigr]$.
     #[must_use]
     pub fn log_density_about(self, x: f64, variance: f64) -> f64 {
@@ -91,23 +92,23 @@ mod tests {
     /// Against quadrature of $\int N(s; 0, v) f(x - s) ds$, narrow and wide, near and far.
     #[test]
     fn the_convolution_is_the_integral() {
-        for law in [NoiseDistribution::Laplace { scale: 2.0 }, NoiseDistribution::Gaussian { sd: 1.5 }] {
+        for noise in [NoiseDistribution::Laplace { scale: 2.0 }, NoiseDistribution::Gaussian { sd: 1.5 }] {
             for (x, variance) in [(0.0, 1.0), (3.0, 0.25), (-7.0, 9.0), (25.0, 4.0)] {
                 let sd = f64::sqrt(variance);
                 let (step, half) = (sd / 2000.0, 40_000);
                 let integral: f64 = (-half..=half)
                     .map(|k| f64::from(k) * step)
-                    .map(|s| (log_normal(s, variance) + law.log_density(x - s)).exp() * step)
+                    .map(|s| (log_normal(s, variance) + noise.log_density(x - s)).exp() * step)
                     .sum();
-                let found = law.log_density_about(x, variance);
+                let found = noise.log_density_about(x, variance);
                 assert!(
                     (found - integral.ln()).abs() < 1e-5,
-                    "{law:?} {x} {variance}: {found} {}",
+                    "{noise:?} {x} {variance}: {found} {}",
                     integral.ln()
                 );
             }
         }
-        // A variance far above the noise hides it.
+        // A variance far above that of the noise dominates.
         let found = NoiseDistribution::Laplace { scale: 1.0 }.log_density_about(500.0, 1e6);
         assert!((found - log_normal(500.0, 1e6 + 2.0)).abs() < 1e-8);
     }
