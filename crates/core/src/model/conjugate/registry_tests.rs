@@ -114,7 +114,12 @@ fn naive_bayes_predicts_classes() {
         let class = rng.random::<bool>();
         let informative = (rng.random::<f64>() < 0.8) == class;
         let side = if class { 1.0 } else { -1.0 };
-        [f64::from(u8::from(!informative)), f64::from(u8::from(informative)), rng.random_range(-1.0..1.0), side]
+        [
+            f64::from(u8::from(!informative)),
+            f64::from(u8::from(informative)),
+            rng.random_range(-1.0..1.0),
+            side,
+        ]
     };
     let values: Vec<f64> = (0..n).flat_map(row).collect();
     let predicted = |epsilon: f64| {

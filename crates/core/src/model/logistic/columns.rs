@@ -75,7 +75,8 @@ impl Independent {
             moved += u64::from(!(least..=most).contains(&x));
             x.clamp(least, most)
         };
-        let total = n * within(posterior_mean(sum[size - 1] / n, 2.0 * (sd / n).powi(2), PRIOR_WEIGHT), 0.25, 1.0);
+        let total =
+            n * within(posterior_mean(sum[size - 1] / n, 2.0 * (sd / n).powi(2), PRIOR_WEIGHT), 0.25, 1.0);
         let mean_noise = 2.0 * (sd / total).powi(2);
         for (low, k) in numbers(columns).enumerate() {
             let (below, gap) = (one[size + low] + other[size + low], one[size + low] - other[size + low]);

@@ -139,7 +139,9 @@ fn the_posterior_of_features_knows_of_the_noise() {
         let g = refinement.gram(block);
         let square = matrix::multiply(g, g, count);
         let total: Vec<f64> = (0..count * count)
-            .map(|k| weight_variance * square[k] + noise * g[k] + if k % (count + 1) == 0 { variance } else { 0.0 })
+            .map(|k| {
+                weight_variance * square[k] + noise * g[k] + if k % (count + 1) == 0 { variance } else { 0.0 }
+            })
             .collect();
         let gain = matrix::multiply(g, &matrix::general_inverse(&total, count).expect("regular"), count);
         let mut mean = vec![0.0; count];
