@@ -348,7 +348,7 @@ mod tests {
             assert!(played != exempt, "{}: add a case, or list it in NOT_PRIVATE", model.name());
             if exempt {
                 let privacy = Privacy::new(1.0, 1e-6, Adjacency::ReplaceOne).unwrap();
-                for &target in model.targets() {
+                for &target in model.declaration().targets {
                     let shape = TableShape::new(vec![1, 1], target, 60);
                     assert!(model.plan(&shape, None).is_ok() && model.plan(&shape, Some(&privacy)).is_err());
                 }

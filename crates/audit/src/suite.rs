@@ -112,7 +112,7 @@ impl Suite {
     pub fn first_releases(&self, case: &Case, adjacency: Adjacency) -> Result<Vec<Row>, Failure> {
         let play = || {
             let mut attacks = vec![Attack::with_large_budget(case, Data::Ordinary, adjacency)?];
-            if model(case.model)?.can_be_pure() {
+            if model(case.model)?.declaration().can_be_pure {
                 attacks.push(Attack::new(case, Data::Ordinary, privacy(PURE, adjacency)?)?);
             }
             attacks

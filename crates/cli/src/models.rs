@@ -37,7 +37,8 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
 
 /// A line for each model: name, target and a sentence.
 pub(crate) fn list() -> String {
-    let row = |model: &&dyn Model| [model.name().to_owned(), targets(*model), model.about().to_owned()];
+    let row =
+        |model: &&dyn Model| [model.name().to_owned(), targets(*model), model.declaration().about.to_owned()];
     let header = ["model", "target", ""].map(str::to_owned);
     let rows: Vec<Vec<String>> =
         std::iter::once(header).chain(models().iter().map(row)).map(|row| row.to_vec()).collect();
@@ -51,33 +52,33 @@ fn targets(model: &dyn Model) -> String {
         Target::Classes => "classes",
         Target::Nothing => "none",
     };
-    model.targets().iter().map(name).collect::<Vec<_>>().join(" or ")
+    model.declaration().targets.iter().map(name).collect::<Vec<_>>().join(" or ")
 }
 
 fn describe(model: &dyn Model) -> String {
-    let mut text = format!("{}: {}\n\n", model.name(), model.about());
+    let mut text = format!("{}: {}\n\n", model.name(), model.declaration().about);
     let facts = [
-        ("not for", model.not_for().to_owned()),
+        ("not for", model.declaration().not_for.to_owned()),
         ("target", targets(model)),
         ("privacy", privacy(model).to_owned()),
-        ("posterior", model.family().to_owned()),
+        ("posterior", model.declaration().family.to_owned()),
     ];
     text.push_str(&table(&facts.map(|(name, fact)| vec![name.to_owned(), fact])));
-    if !model.settings().is_empty() {
-        let rows: Vec<Vec<String>> = model.settings().iter().map(setting_row).collect();
+    if !model.declaration().settings.is_empty() {
+        let rows: Vec<Vec<String>> = model.declaration().settings.iter().map(setting_row).collect();
         let _ = write!(text, "\nSettings (--set NAME=VALUE)\n{}", table(&rows));
     }
-    if !model.references().is_empty() {
+    if !model.declaration().references.is_empty() {
         text.push_str("\nReferences\n");
     }
-    for reference in model.references() {
+    for reference in model.declaration().references {
         let _ = writeln!(text, "  {reference}");
     }
     text
 }
 
 fn privacy(model: &dyn Model) -> &'static str {
-    match (model.can_be_private(), model.can_be_pure()) {
+    match (model.declaration().can_be_private, model.declaration().can_be_pure) {
         (false, _) => "none: there is no private fit",
         (true, false) => "Gaussian noise, so delta must be above 0",
         (true, true) => "Gaussian or Laplace noise; delta may be 0",
@@ -101,14 +102,14 @@ fn setting_cells(setting: &Setting) -> [String; 4] {
 fn record(model: &dyn Model) -> Value {
     json!({
         "name": model.name(),
-        "about": model.about(),
-        "not_for": model.not_for(),
-        "targets": model.targets(),
-        "private": model.can_be_private(),
-        "pure": model.can_be_pure(),
-        "family": model.family(),
-        "settings": model.settings().iter().map(setting_record).collect::<Vec<_>>(),
-        "references": model.references(),
+        "about": model.declaration().about,
+        "not_for": model.declaration().not_for,
+        "targets": model.declaration().targets,
+        "private": model.declaration().can_be_private,
+        "pure": model.declaration().can_be_pure,
+        "family": model.declaration().family,
+        "settings": model.declaration().settings.iter().map(setting_record).collect::<Vec<_>>(),
+        "references": model.declaration().references,
     })
 }
 
@@ -136,31 +137,32 @@ fn markdown() -> String {
         .to_owned();
     for model in models() {
         let name = model.name();
-        let _ = writeln!(text, "| [`{name}`](#{name}) | {} | {} |", targets(*model), model.about());
+        let _ =
+            writeln!(text, "| [`{name}`](#{name}) | {} | {} |", targets(*model), model.declaration().about);
     }
     for model in models() {
         let _ = write!(
             text,
             "\n## {}\n\nFor: {}.\n\nNot for: {}.\n\nTarget: {}. Privacy: {}. Posterior: {}.\n",
             model.name(),
-            model.about(),
-            model.not_for(),
+            model.declaration().about,
+            model.declaration().not_for,
             targets(*model),
             privacy(*model),
-            model.family()
+            model.declaration().family
         );
-        if !model.settings().is_empty() {
+        if !model.declaration().settings.is_empty() {
             text.push_str("\n| setting | kind | values | default | meaning |\n|---|---|---|---|---|\n");
         }
-        for setting in model.settings() {
+        for setting in model.declaration().settings {
             let [name, range, default, about] = setting_cells(setting);
             let default = default.trim_start_matches("default ");
             let _ = writeln!(text, "| `{name}` | {} | {range} | {default} | {about} |", setting.kind.name());
         }
-        if !model.references().is_empty() {
+        if !model.declaration().references.is_empty() {
             text.push_str("\nReferences:\n\n");
         }
-        for reference in model.references() {
+        for reference in model.declaration().references {
             let _ = writeln!(text, "- {reference}");
         }
     }

@@ -41,7 +41,7 @@ pub(crate) fn text(model: &SavedModel) -> Result<String, Failure> {
 /// A summary of the posterior.
 fn posterior(model: &SavedModel) -> Lines {
     let mut text = Lines::default();
-    text.line(format_args!("{} model: {}", model.kind().name(), model.kind().about()));
+    text.line(format_args!("{} model: {}", model.kind().name(), model.kind().declaration().about));
     if let Some(target) = model.schema().target() {
         text.line(format_args!("target {}, {} inputs", target.name(), model.schema().features().len()));
     }

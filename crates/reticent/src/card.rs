@@ -72,7 +72,7 @@ impl Card {
         warnings: Vec<String>,
     ) -> Self {
         Self {
-            about: model.about().to_owned(),
+            about: model.declaration().about.to_owned(),
             target: schema.target().map(|target| target.name().to_owned()),
             inputs: schema.features().iter().map(|column| column.name().to_owned()).collect(),
             asked: privacy.map(Asked::from),

@@ -315,7 +315,7 @@ impl Fit {
             let message = format!("epsilon must be at least {MIN_EPSILON:e}, not {epsilon:e}");
             return Err(Error::settings(message, "less than that leaves nothing but noise of any table"));
         }
-        if privacy.delta() == 0.0 && !self.model.can_be_pure() {
+        if privacy.delta() == 0.0 && !self.model.declaration().can_be_pure {
             let name = self.model.name();
             let message = format!("a {name} model has Gaussian noise, which needs a delta above 0");
             return Err(Error::settings(
@@ -350,7 +350,7 @@ impl Fit {
     /// The schema, with what was assumed to be public.
     fn prepared_schema(&self, source: &Source) -> Result<Schema, Error> {
         let mut schema = self.schema.clone();
-        let needs_bounds = self.model.needs_bounds() || !self.without_privacy;
+        let needs_bounds = self.model.declaration().needs_bounds || !self.without_privacy;
         if self.assume_public_moments {
             if needs_bounds {
                 let message = format!("a {} model is scaled by bounds, not by moments", self.model.name());

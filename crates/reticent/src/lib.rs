@@ -75,8 +75,8 @@ pub use settings::parse_setting;
 pub use reticent_accounting as accounting;
 pub use reticent_core::budget::{Adjacency, Cost, Guarantee, NotPrivate, Privacy};
 pub use reticent_core::model::{
-    Calibration, Estimate, Highlight, Link, Model, Point, Posterior, Predicted, Reference, Release, Score,
-    Setting, SettingKind, SettingValue, Target, Variances, model, models,
+    Calibration, Declaration, Estimate, Highlight, Link, Model, Point, Posterior, Predicted, Reference,
+    Release, Score, Setting, SettingKind, SettingValue, Target, Variances, model, models,
 };
 pub use reticent_core::observer::Step;
 pub use reticent_core::receipt::{Entry, Receipt};

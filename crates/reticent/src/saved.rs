@@ -105,7 +105,7 @@ impl SavedModel {
         card_json[STATE] = state;
         let header = Header {
             model: model.name().to_owned(),
-            family: model.family().to_owned(),
+            family: model.declaration().family.to_owned(),
             schema: Some(schema.clone()),
             bounds: json!({ "inputs": data::shape(&schema, 1).inputs(), "clamped_to": [-1.0, 1.0] }),
             plan,

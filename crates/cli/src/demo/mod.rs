@@ -102,7 +102,7 @@ fn text(args: &Args, rows: &[Vec<String>]) -> String {
         "A hospital has {} simulated records of patients, and wants to publish how long they stay.\n\
          The regression model predicts {}.\nOn {} other patients:\n\n",
         args.records,
-        model("regression").map_or("", |model| model.about()),
+        model("regression").map_or("", |model| model.declaration().about),
         args.records / 4
     );
     text.push_str(&table(rows));

@@ -130,7 +130,7 @@ fn cost_line(cost: &Cost) -> String {
 /// The settings of a model with their values and ranges.
 fn settings(plan: &Plan) -> String {
     let model = plan.model();
-    if model.settings().is_empty() {
+    if model.declaration().settings.is_empty() {
         return String::new();
     }
     let row = |setting: &Setting| {
@@ -139,7 +139,7 @@ fn settings(plan: &Plan) -> String {
         let (name, range) = (setting.name.to_owned(), setting.range().to_string());
         vec![String::new(), name, value, range, setting.about.to_owned()]
     };
-    let rows: Vec<_> = model.settings().iter().map(row).collect();
+    let rows: Vec<_> = model.declaration().settings.iter().map(row).collect();
     format!("\nSettings (--set NAME=VALUE)\n{}", table(&rows))
 }
 

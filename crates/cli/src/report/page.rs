@@ -111,7 +111,7 @@ fn request(model: &SavedModel) -> Vec<Fact> {
     if let Some(description) = model.schema().description() {
         facts.push(Fact::new("Data", description));
     }
-    facts.push(Fact::new("Model", format!("{}: {}", model.kind().name(), model.kind().about())));
+    facts.push(Fact::new("Model", format!("{}: {}", model.kind().name(), model.kind().declaration().about)));
     if let Some(target) = model.schema().target() {
         let about = target.description().map_or(String::new(), |text| format!(" ({text})"));
         facts.push(Fact::new("Target", format!("{}{about}", target.name())));

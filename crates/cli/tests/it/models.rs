@@ -18,23 +18,26 @@ fn every_model_declares_itself() {
     let listed = json("models");
     let text = stdout("models");
     for model in reticent_core::model::models() {
-        let (name, about, not_for) = (model.name(), model.about(), model.not_for());
+        let (name, about, not_for) = (model.name(), model.declaration().about, model.declaration().not_for);
         for sentence in [about, not_for] {
             assert!(sentence.len() > 20 && !sentence.ends_with('.') && !sentence.contains('|'), "{sentence}");
         }
-        assert!(!model.targets().is_empty() && !model.references().is_empty(), "{name}");
+        assert!(
+            !model.declaration().targets.is_empty() && !model.declaration().references.is_empty(),
+            "{name}"
+        );
         assert!(text.contains(name) && text.contains(about), "{text}");
         let shown = stdout(&format!("models {name}"));
         assert!(shown.contains(not_for), "{shown}");
-        assert!(model.references().iter().all(|paper| shown.contains(paper.title)), "{shown}");
-        for setting in model.settings() {
+        assert!(model.declaration().references.iter().all(|paper| shown.contains(paper.title)), "{shown}");
+        for setting in model.declaration().settings {
             for word in [setting.name, &setting.range().to_string(), setting.about] {
                 assert!(shown.contains(word), "{word}: {shown}");
             }
         }
         let record = json(&format!("models {name}"));
         assert!(listed.as_array().unwrap().contains(&record), "{record}");
-        assert_eq!(record["settings"].as_array().map(Vec::len), Some(model.settings().len()));
+        assert_eq!(record["settings"].as_array().map(Vec::len), Some(model.declaration().settings.len()));
     }
     refused("models oracle", "no model");
 }

@@ -76,7 +76,7 @@ fn plan_and_fit_accept_and_refuse_the_same() {
             (&private, PRIVACY.to_owned()),
             (&private, format!("{PRIVACY} --bounds-share 2")),
         ];
-        for setting in model.settings() {
+        for setting in model.declaration().settings {
             trials.push((&schema, format!("{PRIVACY} --set {}=1000000000", setting.name)));
         }
         for (schema, options) in trials {

@@ -197,7 +197,7 @@ fn names() -> String {
 }
 
 fn settings(model: &str) -> String {
-    let known = crate::model::model(model).map(|model| model.settings()).unwrap_or_default();
+    let known = crate::model::model(model).map(|model| model.declaration().settings).unwrap_or_default();
     let names: Vec<String> =
         known.iter().map(|setting| format!("{} ({})", setting.name, setting.range())).collect();
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }

@@ -70,7 +70,7 @@ pub use posterior::{Highlight, Point, Posterior};
 pub use predicted::{Link, Predicted, Variances};
 pub use prediction::Prediction;
 pub use reference::Reference;
-pub use registry::{Model, model, models, register};
+pub use registry::{Declaration, Model, model, models, register};
 pub use saved::Saved;
 pub use score::{Calibration, QUANTILES, Score, Scorer};
 pub use settings::{Setting, SettingKind, SettingValue, Settings, check_settings};

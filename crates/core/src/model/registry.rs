@@ -9,35 +9,38 @@ use crate::model::{Estimate, ModelError, Reference, Saved, Setting};
 use serde_json::Value;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+/// What a model states about itself: command line, documentation and checks of settings are driven by it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Declaration {
+    /// In lower case, with hyphens: how callers choose it.
+    pub name: &'static str,
+    /// What it is for: one sentence without a full stop, in lower case.
+    pub about: &'static str,
+    /// What it is not for, and what to use instead: one sentence without a full stop, in lower case.
+    pub not_for: &'static str,
+    /// The papers that the model or its fit follows; the most important first.
+    pub references: &'static [Reference],
+    /// The family of its posterior.
+    pub family: &'static str,
+    /// The kinds of target that it supports.
+    pub targets: &'static [Target],
+    /// Its settings, with ranges and defaults.
+    pub settings: &'static [Setting],
+    /// Whether numbers must be scaled by bounds: values outside -1 and 1 are clipped.
+    pub needs_bounds: bool,
+    /// Whether there is a fit with privacy.
+    pub can_be_private: bool,
+    /// Whether there is a fit with a delta of 0: one whose noise can be Laplace noise.
+    pub can_be_pure: bool,
+}
+
 /// A kind of model.
 pub trait Model: Sync {
-    /// In lower case, with hyphens: how callers choose it.
-    fn name(&self) -> &'static str;
-    /// What it is for: one sentence without a full stop, in lower case.
-    fn about(&self) -> &'static str;
-    /// What it is not for, and what to use instead: one sentence without a full stop, in lower case.
-    fn not_for(&self) -> &'static str;
-    /// The papers that the model or its fit follows; the most important first.
-    fn references(&self) -> &'static [Reference];
-    /// The family of its posterior.
-    fn family(&self) -> &'static str;
-    /// The kinds of target that it supports.
-    fn targets(&self) -> &'static [Target];
-    /// Its settings, with ranges and defaults.
-    fn settings(&self) -> &'static [Setting] {
-        &[]
-    }
-    /// Whether numbers must be scaled by bounds: values outside -1 and 1 are clipped.
-    fn needs_bounds(&self) -> bool {
-        true
-    }
-    /// Whether there is a fit with privacy.
-    fn can_be_private(&self) -> bool {
-        true
-    }
-    /// Whether there is a fit with a delta of 0: one whose noise can be Laplace noise.
-    fn can_be_pure(&self) -> bool {
-        false
+    /// What it is, and what it can be given.
+    fn declaration(&self) -> &'static Declaration;
+    /// The name of its [declaration](Declaration::name).
+    fn name(&self) -> &'static str {
+        self.declaration().name
     }
     /// Makes a plan for a valid target and valid settings. Call `plan`, which checks them.
     ///
@@ -51,7 +54,7 @@ pub trait Model: Sync {
     /// [`ModelError::Plan`] if it cannot be parsed.
     fn parse_plan(&self, shape: &TableShape, plan: &Value) -> Result<Box<dyn Planned>, ModelError>;
     /// Resources of the smallest fit of such a model, before a plan is made; `None` where making a plan is cheap.
-    fn min_estimate(&self, _facts: &TableShape) -> Option<Estimate> {
+    fn min_estimate(&self, _shape: &TableShape) -> Option<Estimate> {
         None
     }
     /// Loads a fitted model.

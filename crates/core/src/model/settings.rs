@@ -255,15 +255,15 @@ impl fmt::Display for SettingKind {
 /// # Errors
 /// [`ModelError`] with the range of the setting.
 pub fn check_settings(model: &dyn Model, shape: &TableShape) -> Result<(), ModelError> {
-    if !model.targets().contains(&shape.target) {
-        let expected = model.targets().first().map_or("another target", |target| target.name());
+    if !model.declaration().targets.contains(&shape.target) {
+        let expected = model.declaration().targets.first().map_or("another target", |target| target.name());
         return Err(ModelError::Target { model: model.name(), expected, found: shape.target.name() });
     }
-    let known = |name: &str| model.settings().iter().any(|setting| setting.name == name);
+    let known = |name: &str| model.declaration().settings.iter().any(|setting| setting.name == name);
     if let Some(name) = shape.settings.keys().find(|name| !known(name)) {
         return Err(ModelError::NoSetting { model: model.name(), name: name.clone() });
     }
-    model.settings().iter().try_for_each(|setting| value(model, shape, setting).map(|_| ()))
+    model.declaration().settings.iter().try_for_each(|setting| value(model, shape, setting).map(|_| ()))
 }
 
 /// The value of a setting: the one given, or the default.
@@ -285,7 +285,11 @@ impl Settings {
     /// # Errors
     /// [`ModelError`] with the range of the setting.
     pub fn new(model: &dyn Model, shape: &TableShape) -> Result<Self, ModelError> {
-        let values = model.settings().iter().map(|setting| Ok((setting.name, value(model, shape, setting)?)));
+        let values = model
+            .declaration()
+            .settings
+            .iter()
+            .map(|setting| Ok((setting.name, value(model, shape, setting)?)));
         Ok(Self(values.collect::<Result<_, ModelError>>()?))
     }
 

@@ -13,7 +13,8 @@ use plan::MeansPlan;
 use posterior::Means;
 use reticent_core::budget::{Adjacency, Privacy};
 use reticent_core::model::{
-    Model, ModelError, Planned, Posterior, Reference, Saved, Setting, Settings, TableShape, Target, parse,
+    Declaration, Model, ModelError, Planned, Posterior, Reference, Saved, Setting, Settings, TableShape,
+    Target, parse,
 };
 use serde_json::Value;
 
@@ -26,30 +27,22 @@ static SETTINGS: [Setting; 1] =
     [Setting::number("widen", "a factor for the standard deviation of each mean", (1.0, 10.0))
         .or_number(1.0)];
 
+const DECLARATION: Declaration = Declaration {
+    name: NAME,
+    about: "the mean of each numeric column",
+    not_for: "anything but an example: it has no prior (use normal)",
+    references: &[],
+    family: "gaussian",
+    targets: &[Target::Nothing],
+    settings: &SETTINGS,
+    needs_bounds: true,
+    can_be_private: true,
+    can_be_pure: true,
+};
+
 impl Model for ColumnMeans {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-    fn about(&self) -> &'static str {
-        "the mean of each numeric column"
-    }
-    fn not_for(&self) -> &'static str {
-        "anything but an example: it has no prior (use normal)"
-    }
-    fn references(&self) -> &'static [Reference] {
-        &[]
-    }
-    fn family(&self) -> &'static str {
-        "gaussian"
-    }
-    fn targets(&self) -> &'static [Target] {
-        &[Target::Nothing]
-    }
-    fn settings(&self) -> &'static [Setting] {
-        &SETTINGS
-    }
-    fn can_be_pure(&self) -> bool {
-        true
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
     }
     fn new_plan(
         &self,

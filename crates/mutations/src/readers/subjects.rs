@@ -62,11 +62,11 @@ fn target(target: Target) -> &'static str {
 impl Subject {
     /// The first features that the model has a plan for; a private one, if there is one.
     fn of(model: &'static dyn Model) -> Option<Self> {
-        let targets = model.targets().iter();
+        let targets = model.declaration().targets.iter();
         let mut all = targets.flat_map(|target| FEATURES.iter().map(move |features| (*target, *features)));
         all.find_map(|(kind, (columns, features))| {
             let mut shape = TableShape::new(columns.to_vec(), kind, RECORDS);
-            for setting in model.settings().iter().filter(|setting| setting.default().is_none()) {
+            for setting in model.declaration().settings.iter().filter(|setting| setting.default().is_none()) {
                 let value = match setting.kind {
                 SettingKind::Integer { .. } => 2u64.into(),
                 _ => 0.2.into(),
@@ -123,12 +123,12 @@ impl Subject {
         let Saved { arrays, state } = fitted.save().expect("finite numbers");
         let names: Vec<&str> = schema.features().iter().map(|column| column.name()).collect();
         let card = json!({
-            "about": model.about(), "target": schema.target().map(|target| target.name()), "inputs": names,
+            "about": model.declaration().about, "target": schema.target().map(|target| target.name()), "inputs": names,
             "asked": requested, "state": state,
         });
         let header = Header {
             model: model.name().to_owned(),
-            family: model.family().to_owned(),
+            family: model.declaration().family.to_owned(),
             schema: Some(schema.clone()),
             bounds: json!({ "inputs": shape.inputs(), "clamped_to": [-1.0, 1.0] }),
             plan: plan.clone(),

@@ -20,7 +20,7 @@ use crate::model::conjugate::single::{
 };
 use crate::model::reference::{FOULDS, NOISE_AWARE};
 use crate::model::settings::Settings;
-use crate::model::{Model, ModelError, Planned, Posterior, Reference, Saved, Setting, TableShape, Target};
+use crate::model::{Declaration, Model, ModelError, Planned, Posterior, Saved, Setting, TableShape, Target};
 use crate::wall::WallError;
 use serde_json::Value;
 
@@ -32,30 +32,22 @@ const SETTINGS: [Setting; 2] = [
     POSTERIOR,
 ];
 
+const DECLARATION: Declaration = Declaration {
+    name: "beta-bernoulli",
+    about: "the rates of independent columns of yes or no, each with a beta prior",
+    not_for: "columns of more than two values (use dirichlet), columns whose joint distribution matters (use sigmoid-belief), or add/remove adjacency",
+    references: &[FOULDS, NOISE_AWARE],
+    family: "mixture of betas",
+    targets: &[Target::Nothing],
+    settings: &SETTINGS,
+    needs_bounds: true,
+    can_be_private: true,
+    can_be_pure: true,
+};
+
 impl Model for BetaBernoulli {
-    fn name(&self) -> &'static str {
-        "beta-bernoulli"
-    }
-    fn about(&self) -> &'static str {
-        "the rates of independent columns of yes or no, each with a beta prior"
-    }
-    fn not_for(&self) -> &'static str {
-        "columns of more than two values (use dirichlet), columns whose joint distribution matters (use sigmoid-belief), or add/remove adjacency"
-    }
-    fn references(&self) -> &'static [Reference] {
-        &[FOULDS, NOISE_AWARE]
-    }
-    fn family(&self) -> &'static str {
-        "mixture of betas"
-    }
-    fn targets(&self) -> &'static [Target] {
-        &[Target::Nothing]
-    }
-    fn settings(&self) -> &'static [Setting] {
-        &SETTINGS
-    }
-    fn can_be_pure(&self) -> bool {
-        true
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
     }
     fn new_plan(
         &self,

@@ -165,18 +165,24 @@ fn plans_without_a_delta_are_pure() {
             let privacy = Privacy::new(0.7, 0.0, adjacency).unwrap();
             let kinds = [&[1, 3][..], &[1, 1], &[3, 4, 2]].into_iter();
             let shape = kinds.flat_map(|columns| {
-                model.targets().iter().map(|&target| TableShape::new(columns.to_vec(), target, 5000))
+                model
+                    .declaration()
+                    .targets
+                    .iter()
+                    .map(|&target| TableShape::new(columns.to_vec(), target, 5000))
             });
             let mut costs = Vec::new();
             for mut shape in shape {
-                for setting in model.settings().iter().filter(|setting| setting.default().is_none()) {
+                for setting in
+                    model.declaration().settings.iter().filter(|setting| setting.default().is_none())
+                {
                     let value = match setting.kind {
                         SettingKind::Integer { .. } => 2u64.into(),
                         _ => 0.2.into(),
                     };
                     shape.settings.insert(setting.name.into(), value);
                 }
-                if model.can_be_pure() {
+                if model.declaration().can_be_pure {
                     let planned = model.plan(&shape, Some(&privacy)).ok();
                     costs.extend(planned.map(|plan| plan.price(privacy.delta()).unwrap().epsilon.upper));
                 }

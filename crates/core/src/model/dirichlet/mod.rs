@@ -15,7 +15,7 @@ use crate::budget::Privacy;
 use crate::model::conjugate::single::{Once, POSTERIOR, noise_treatment, parse_plan, unlimited_budget};
 use crate::model::reference::{FOULDS, NOISE_AWARE};
 use crate::model::settings::Settings;
-use crate::model::{Model, ModelError, Planned, Posterior, Reference, Saved, Setting, TableShape, Target};
+use crate::model::{Declaration, Model, ModelError, Planned, Posterior, Saved, Setting, TableShape, Target};
 use crate::wall::WallError;
 use serde_json::Value;
 
@@ -27,30 +27,22 @@ const SETTINGS: [Setting; 2] = [
     POSTERIOR,
 ];
 
+const DECLARATION: Declaration = Declaration {
+    name: "dirichlet",
+    about: "the shares of the levels of independent columns, each with a Dirichlet prior; a number counts as below or above the middle of its bounds",
+    not_for: "how columns depend on each other, or levels so many that most have fewer records than the noise",
+    references: &[FOULDS, NOISE_AWARE],
+    family: "mixture of dirichlets",
+    targets: &[Target::Nothing],
+    settings: &SETTINGS,
+    needs_bounds: true,
+    can_be_private: true,
+    can_be_pure: true,
+};
+
 impl Model for DirichletCategorical {
-    fn name(&self) -> &'static str {
-        "dirichlet"
-    }
-    fn about(&self) -> &'static str {
-        "the shares of the levels of independent columns, each with a Dirichlet prior; a number counts as below or above the middle of its bounds"
-    }
-    fn not_for(&self) -> &'static str {
-        "how columns depend on each other, or levels so many that most have fewer records than the noise"
-    }
-    fn references(&self) -> &'static [Reference] {
-        &[FOULDS, NOISE_AWARE]
-    }
-    fn family(&self) -> &'static str {
-        "mixture of dirichlets"
-    }
-    fn targets(&self) -> &'static [Target] {
-        &[Target::Nothing]
-    }
-    fn settings(&self) -> &'static [Setting] {
-        &SETTINGS
-    }
-    fn can_be_pure(&self) -> bool {
-        true
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
     }
     fn new_plan(
         &self,

@@ -59,8 +59,8 @@ use crate::model::hmm::posterior::Fit;
 use crate::model::planned::parse;
 use crate::model::reference::{BAYESIAN_TAGGING, FOULDS};
 use crate::model::settings::{SettingKind, Settings};
+use crate::model::{Declaration, Model, ModelError, Planned, Posterior, Saved, Setting, TableShape, Target};
 use crate::model::{DefinitionError, FitError};
-use crate::model::{Model, ModelError, Planned, Posterior, Reference, Saved, Setting, TableShape, Target};
 use crate::wall::WallError;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -127,30 +127,22 @@ const SETTINGS: [Setting; 6] = [
     POSTERIOR,
 ];
 
+const DECLARATION: Declaration = Declaration {
+    name: "hmm",
+    about: "hidden states of regions over time, each with its own shares of the categories of events: a hidden Markov model",
+    not_for: "cells (a region in a step) of a few events: noise of several counts in each category then hides the states",
+    references: &[FOULDS, BAYESIAN_TAGGING],
+    family: "samples",
+    targets: &[Target::Nothing],
+    settings: &SETTINGS,
+    needs_bounds: true,
+    can_be_private: true,
+    can_be_pure: true,
+};
+
 impl Model for HiddenMarkov {
-    fn name(&self) -> &'static str {
-        "hmm"
-    }
-    fn about(&self) -> &'static str {
-        "hidden states of regions over time, each with its own shares of the categories of events: a hidden Markov model"
-    }
-    fn not_for(&self) -> &'static str {
-        "cells (a region in a step) of a few events: noise of several counts in each category then hides the states"
-    }
-    fn references(&self) -> &'static [Reference] {
-        &[FOULDS, BAYESIAN_TAGGING]
-    }
-    fn family(&self) -> &'static str {
-        "samples"
-    }
-    fn targets(&self) -> &'static [Target] {
-        &[Target::Nothing]
-    }
-    fn settings(&self) -> &'static [Setting] {
-        &SETTINGS
-    }
-    fn can_be_pure(&self) -> bool {
-        true
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
     }
     fn new_plan(
         &self,

@@ -68,7 +68,7 @@ use crate::model::linear::LinearPosterior;
 use crate::model::planned::parse;
 use crate::model::reference::{BRILLINGER, POLYA_GAMMA, VIPS};
 use crate::model::settings::Settings;
-use crate::model::{Model, ModelError, Planned, Posterior, Reference, Saved, Setting, TableShape, Target};
+use crate::model::{Declaration, Model, ModelError, Planned, Posterior, Saved, TableShape, Target};
 use serde_json::Value;
 
 /// Inputs with the constant 1 of the bias, and the class as -1 or 1. Inputs are clipped to between -1 and 1.
@@ -94,27 +94,22 @@ pub(crate) fn weight(x: &[f64], radius: f64) -> f64 {
 
 pub(crate) struct Logistic;
 
+const DECLARATION: Declaration = Declaration {
+    name: "logistic",
+    about: "a target of two classes by logistic regression: the log odds are linear in the inputs",
+    not_for: "classes that the inputs separate perfectly, whose coefficients only the prior bounds; with more than 30 coefficients its intervals are approximate",
+    references: &[VIPS, POLYA_GAMMA, BRILLINGER],
+    family: "gaussian",
+    targets: &[Target::TwoClasses],
+    settings: &crate::model::probit::SETTINGS,
+    needs_bounds: true,
+    can_be_private: true,
+    can_be_pure: false,
+};
+
 impl Model for Logistic {
-    fn name(&self) -> &'static str {
-        "logistic"
-    }
-    fn about(&self) -> &'static str {
-        "a target of two classes by logistic regression: the log odds are linear in the inputs"
-    }
-    fn not_for(&self) -> &'static str {
-        "classes that the inputs separate perfectly, whose coefficients only the prior bounds; with more than 30 coefficients its intervals are approximate"
-    }
-    fn references(&self) -> &'static [Reference] {
-        &[VIPS, POLYA_GAMMA, BRILLINGER]
-    }
-    fn family(&self) -> &'static str {
-        "gaussian"
-    }
-    fn targets(&self) -> &'static [Target] {
-        &[Target::TwoClasses]
-    }
-    fn settings(&self) -> &'static [Setting] {
-        &crate::model::probit::SETTINGS
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
     }
     fn new_plan(
         &self,

@@ -34,7 +34,7 @@ use crate::model::planned::parse;
 use crate::model::reference::{DP_SEP, RANDOM_FEATURES, SEP, SKETCHED_MIXTURES};
 use crate::model::settings::Settings;
 use crate::model::{
-    Estimate, Model, ModelError, Planned, Posterior, Reference, Saved, Setting, SettingValue, TableShape,
+    Declaration, Estimate, Model, ModelError, Planned, Posterior, Saved, Setting, SettingValue, TableShape,
     Target,
 };
 use rand::rngs::ChaCha8Rng;
@@ -309,27 +309,22 @@ const SETTINGS: [Setting; 3] = [
     .or_number(0.25),
 ];
 
+const DECLARATION: Declaration = Declaration {
+    name: "mixture",
+    about: "clusters of records: Gaussian components with a known, shared and spherical variance",
+    not_for: "components of different shapes or sizes, choosing the number of components, or a fit without privacy",
+    references: &[DP_SEP, SEP, RANDOM_FEATURES, SKETCHED_MIXTURES],
+    family: "gaussian",
+    targets: &[Target::Nothing],
+    settings: &SETTINGS,
+    needs_bounds: true,
+    can_be_private: true,
+    can_be_pure: false,
+};
+
 impl Model for Mixtures {
-    fn name(&self) -> &'static str {
-        "mixture"
-    }
-    fn about(&self) -> &'static str {
-        "clusters of records: Gaussian components with a known, shared and spherical variance"
-    }
-    fn not_for(&self) -> &'static str {
-        "components of different shapes or sizes, choosing the number of components, or a fit without privacy"
-    }
-    fn references(&self) -> &'static [Reference] {
-        &[DP_SEP, SEP, RANDOM_FEATURES, SKETCHED_MIXTURES]
-    }
-    fn family(&self) -> &'static str {
-        "gaussian"
-    }
-    fn targets(&self) -> &'static [Target] {
-        &[Target::Nothing]
-    }
-    fn settings(&self) -> &'static [Setting] {
-        &SETTINGS
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
     }
     fn new_plan(
         &self,
@@ -351,7 +346,7 @@ impl Model for Mixtures {
         Ok(Box::new(parse::<PlannedMixture>(self.name(), plan)?))
     }
     /// The prior has a matrix for each component.
-    fn least_estimate(&self, shape: &TableShape) -> Option<Estimate> {
+    fn min_estimate(&self, shape: &TableShape) -> Option<Estimate> {
         let components = shape.settings.get("components").and_then(SettingValue::as_f64).unwrap_or(1.0);
         Some(matrices(components, shape.inputs() as f64))
     }

@@ -19,7 +19,7 @@ use crate::model::conjugate::single::{
 };
 use crate::model::reference::{FOULDS, NOISE_AWARE};
 use crate::model::settings::Settings;
-use crate::model::{Model, ModelError, Planned, Posterior, Reference, Saved, Setting, TableShape, Target};
+use crate::model::{Declaration, Model, ModelError, Planned, Posterior, Saved, TableShape, Target};
 use crate::wall::WallError;
 use serde_json::Value;
 
@@ -30,30 +30,22 @@ pub(crate) fn prior(columns: usize) -> WishartPrior {
     WishartPrior { strength: 0.1, freedom: columns as f64 + 2.0, scale: 0.2 }
 }
 
+const DECLARATION: Declaration = Declaration {
+    name: "multivariate-normal",
+    about: "the means and covariances of up to 12 numeric columns: a normal distribution, recorded within bounds",
+    not_for: "more than 12 columns, or columns of which the bounds cut off a large part",
+    references: &[NOISE_AWARE, FOULDS],
+    family: "draws",
+    targets: &[Target::Nothing],
+    settings: &[POSTERIOR],
+    needs_bounds: true,
+    can_be_private: true,
+    can_be_pure: true,
+};
+
 impl Model for MultivariateNormal {
-    fn name(&self) -> &'static str {
-        "multivariate-normal"
-    }
-    fn about(&self) -> &'static str {
-        "the means and covariances of up to 12 numeric columns: a normal distribution, recorded within bounds"
-    }
-    fn not_for(&self) -> &'static str {
-        "more than 12 columns, or columns of which the bounds cut off a large part"
-    }
-    fn references(&self) -> &'static [Reference] {
-        &[NOISE_AWARE, FOULDS]
-    }
-    fn family(&self) -> &'static str {
-        "draws"
-    }
-    fn targets(&self) -> &'static [Target] {
-        &[Target::Nothing]
-    }
-    fn settings(&self) -> &'static [Setting] {
-        &[POSTERIOR]
-    }
-    fn can_be_pure(&self) -> bool {
-        true
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
     }
     fn new_plan(
         &self,

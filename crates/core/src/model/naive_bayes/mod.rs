@@ -15,7 +15,7 @@ use crate::budget::Privacy;
 use crate::model::conjugate::single::{Once, POSTERIOR, noise_treatment, parse_plan, unlimited_budget};
 use crate::model::reference::{FOULDS, NOISE_AWARE};
 use crate::model::settings::Settings;
-use crate::model::{Model, ModelError, Planned, Posterior, Reference, Saved, Setting, TableShape, Target};
+use crate::model::{Declaration, Model, ModelError, Planned, Posterior, Saved, Setting, TableShape, Target};
 use crate::wall::WallError;
 use serde_json::Value;
 
@@ -29,30 +29,22 @@ const SETTINGS: [Setting; 3] = [
     POSTERIOR,
 ];
 
+const DECLARATION: Declaration = Declaration {
+    name: "naive-bayes",
+    about: "a target of two classes by naive Bayes: columns are independent given the class, and numbers are cut into bins",
+    not_for: "calibrated probabilities where columns depend on each other given the class (use logistic)",
+    references: &[FOULDS, NOISE_AWARE],
+    family: "draws",
+    targets: &[Target::TwoClasses],
+    settings: &SETTINGS,
+    needs_bounds: true,
+    can_be_private: true,
+    can_be_pure: true,
+};
+
 impl Model for NaiveBayes {
-    fn name(&self) -> &'static str {
-        "naive-bayes"
-    }
-    fn about(&self) -> &'static str {
-        "a target of two classes by naive Bayes: columns are independent given the class, and numbers are cut into bins"
-    }
-    fn not_for(&self) -> &'static str {
-        "calibrated probabilities where columns depend on each other given the class (use logistic)"
-    }
-    fn references(&self) -> &'static [Reference] {
-        &[FOULDS, NOISE_AWARE]
-    }
-    fn family(&self) -> &'static str {
-        "draws"
-    }
-    fn targets(&self) -> &'static [Target] {
-        &[Target::TwoClasses]
-    }
-    fn settings(&self) -> &'static [Setting] {
-        &SETTINGS
-    }
-    fn can_be_pure(&self) -> bool {
-        true
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
     }
     fn new_plan(
         &self,

@@ -52,7 +52,7 @@ use crate::model::planned::parse;
 use crate::model::reference::{DP_SEP, PBP, SEP};
 use crate::model::regression::RegressionPlan;
 use crate::model::settings::Settings;
-use crate::model::{Model, ModelError, Planned, Posterior, Reference, Saved, Setting, TableShape, Target};
+use crate::model::{Declaration, Model, ModelError, Planned, Posterior, Saved, Setting, TableShape, Target};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
@@ -401,30 +401,22 @@ const SETTINGS: [Setting; 2] = [
     Setting::integer("passes", "the number of passes over the records", (1, 100_000)).or_integer(40),
 ];
 
+const DECLARATION: Declaration = Declaration {
+    name: "network",
+    about: "a numeric target, or without privacy a target of two classes, by a neural network of rectified linear units",
+    not_for: "several outputs, more than two classes, two classes with privacy (use logistic), or inputs that are images",
+    references: &[PBP, SEP, DP_SEP],
+    family: "gaussian",
+    targets: &[Target::Number, Target::TwoClasses],
+    settings: &SETTINGS,
+    needs_bounds: false,
+    can_be_private: true,
+    can_be_pure: false,
+};
+
 impl Model for Networks {
-    fn name(&self) -> &'static str {
-        "network"
-    }
-    fn about(&self) -> &'static str {
-        "a numeric target, or without privacy a target of two classes, by a neural network of rectified linear units"
-    }
-    fn not_for(&self) -> &'static str {
-        "several outputs, more than two classes, two classes with privacy (use logistic), or inputs that are images"
-    }
-    fn references(&self) -> &'static [Reference] {
-        &[PBP, SEP, DP_SEP]
-    }
-    fn family(&self) -> &'static str {
-        "gaussian"
-    }
-    fn targets(&self) -> &'static [Target] {
-        &[Target::Number, Target::TwoClasses]
-    }
-    fn settings(&self) -> &'static [Setting] {
-        &SETTINGS
-    }
-    fn needs_bounds(&self) -> bool {
-        false
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
     }
     fn new_plan(
         &self,

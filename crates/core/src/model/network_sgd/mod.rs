@@ -18,7 +18,7 @@ use crate::model::planned::parse;
 use crate::model::reference::DP_SGD;
 use crate::model::settings::Settings;
 use crate::model::{
-    Bounded, Model, ModelError, Planned, Posterior, Reference, Saved, Setting, TableShape, Target,
+    Bounded, Declaration, Model, ModelError, Planned, Posterior, Saved, Setting, TableShape, Target,
 };
 use serde_json::Value;
 
@@ -33,27 +33,22 @@ const GRADIENTS: [Setting; 5] = [
     Setting::number("rate", "the learning rate", (1e-6, 1e3)).or_number(0.3),
 ];
 
+const DECLARATION: Declaration = Declaration {
+    name: "network-sgd",
+    about: "a numeric target by a neural network with DP-SGD: a baseline whose weights are a point estimate",
+    not_for: "uncertainty: its intervals have the variance of targets about the function, and nothing about the weights (use network or regression)",
+    references: &[DP_SGD],
+    family: "point",
+    targets: &[Target::Number],
+    settings: &GRADIENTS,
+    needs_bounds: true,
+    can_be_private: true,
+    can_be_pure: false,
+};
+
 impl Model for GradientNetworks {
-    fn name(&self) -> &'static str {
-        "network-sgd"
-    }
-    fn about(&self) -> &'static str {
-        "a numeric target by a neural network with DP-SGD: a baseline whose weights are a point estimate"
-    }
-    fn not_for(&self) -> &'static str {
-        "uncertainty: its intervals have the variance of targets about the function, and nothing about the weights (use network or regression)"
-    }
-    fn references(&self) -> &'static [Reference] {
-        &[DP_SGD]
-    }
-    fn family(&self) -> &'static str {
-        "point"
-    }
-    fn targets(&self) -> &'static [Target] {
-        &[Target::Number]
-    }
-    fn settings(&self) -> &'static [Setting] {
-        &GRADIENTS
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
     }
     fn new_plan(
         &self,

@@ -15,7 +15,7 @@ use crate::model::network::NetworkPosterior;
 use crate::model::planned::parse;
 use crate::model::reference::PRACTICAL_VI;
 use crate::model::settings::Settings;
-use crate::model::{Model, ModelError, Planned, Posterior, Reference, Saved, Setting, TableShape, Target};
+use crate::model::{Declaration, Model, ModelError, Planned, Posterior, Saved, Setting, TableShape, Target};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -29,33 +29,22 @@ const VARIATIONAL: [Setting; 2] = [
     Setting::integer("passes", "the number of passes over the records", (1, 100_000)).or_integer(200),
 ];
 
+const DECLARATION: Declaration = Declaration {
+    name: "network-vi",
+    about: "a numeric target by a neural network with mean-field variational inference: a baseline without privacy",
+    not_for: "private records: there is no fit with privacy (use network or regression)",
+    references: &[PRACTICAL_VI],
+    family: "gaussian",
+    targets: &[Target::Number],
+    settings: &VARIATIONAL,
+    needs_bounds: false,
+    can_be_private: false,
+    can_be_pure: false,
+};
+
 impl Model for VariationalNetworks {
-    fn name(&self) -> &'static str {
-        "network-vi"
-    }
-    fn about(&self) -> &'static str {
-        "a numeric target by a neural network with mean-field variational inference: a baseline without privacy"
-    }
-    fn not_for(&self) -> &'static str {
-        "private records: there is no fit with privacy (use network or regression)"
-    }
-    fn references(&self) -> &'static [Reference] {
-        &[PRACTICAL_VI]
-    }
-    fn family(&self) -> &'static str {
-        "gaussian"
-    }
-    fn targets(&self) -> &'static [Target] {
-        &[Target::Number]
-    }
-    fn settings(&self) -> &'static [Setting] {
-        &VARIATIONAL
-    }
-    fn can_be_private(&self) -> bool {
-        false
-    }
-    fn needs_bounds(&self) -> bool {
-        false
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
     }
     fn new_plan(
         &self,

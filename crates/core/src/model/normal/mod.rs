@@ -20,7 +20,7 @@ use crate::model::conjugate::single::{
 };
 use crate::model::reference::{FOULDS, NOISE_AWARE};
 use crate::model::settings::Settings;
-use crate::model::{Model, ModelError, Planned, Posterior, Reference, Saved, Setting, TableShape, Target};
+use crate::model::{Declaration, Model, ModelError, Planned, Posterior, Saved, TableShape, Target};
 use crate::wall::WallError;
 use serde_json::Value;
 
@@ -30,30 +30,22 @@ pub(crate) struct NormalColumns;
 /// the bounds.
 pub(crate) const PRIOR: NormalPrior = NormalPrior { mean: 0.0, strength: 0.1, shape: 1.5, scale: 0.1 };
 
+const DECLARATION: Declaration = Declaration {
+    name: "normal",
+    about: "the means and standard deviations of independent numeric columns: normal distributions, recorded within bounds",
+    not_for: "correlations (use multivariate-normal), or quantiles of columns that are far from normal",
+    references: &[FOULDS, NOISE_AWARE],
+    family: "draws",
+    targets: &[Target::Nothing],
+    settings: &[POSTERIOR],
+    needs_bounds: true,
+    can_be_private: true,
+    can_be_pure: true,
+};
+
 impl Model for NormalColumns {
-    fn name(&self) -> &'static str {
-        "normal"
-    }
-    fn about(&self) -> &'static str {
-        "the means and standard deviations of independent numeric columns: normal distributions, recorded within bounds"
-    }
-    fn not_for(&self) -> &'static str {
-        "correlations (use multivariate-normal), or quantiles of columns that are far from normal"
-    }
-    fn references(&self) -> &'static [Reference] {
-        &[FOULDS, NOISE_AWARE]
-    }
-    fn family(&self) -> &'static str {
-        "draws"
-    }
-    fn targets(&self) -> &'static [Target] {
-        &[Target::Nothing]
-    }
-    fn settings(&self) -> &'static [Setting] {
-        &[POSTERIOR]
-    }
-    fn can_be_pure(&self) -> bool {
-        true
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
     }
     fn new_plan(
         &self,

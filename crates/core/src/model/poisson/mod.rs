@@ -19,7 +19,7 @@ use crate::model::conjugate::single::{
 use crate::model::poisson::posterior::Rates;
 use crate::model::reference::{FOULDS, NOISE_AWARE};
 use crate::model::settings::Settings;
-use crate::model::{Model, ModelError, Planned, Posterior, Reference, Saved, Setting, TableShape, Target};
+use crate::model::{Declaration, Model, ModelError, Planned, Posterior, Saved, Setting, TableShape, Target};
 use crate::wall::WallError;
 use serde_json::Value;
 
@@ -36,30 +36,22 @@ const SETTINGS: [Setting; 3] = [
     POSTERIOR,
 ];
 
+const DECLARATION: Declaration = Declaration {
+    name: "poisson",
+    about: "the rates of independent columns of counts: Poisson distributions, recorded up to a bound",
+    not_for: "counts that vary more than a Poisson variable does, or a bound far above the rate: the noise is proportional to the bound",
+    references: &[FOULDS, NOISE_AWARE],
+    family: "grid",
+    targets: &[Target::Nothing],
+    settings: &SETTINGS,
+    needs_bounds: true,
+    can_be_private: true,
+    can_be_pure: true,
+};
+
 impl Model for PoissonCounts {
-    fn name(&self) -> &'static str {
-        "poisson"
-    }
-    fn about(&self) -> &'static str {
-        "the rates of independent columns of counts: Poisson distributions, recorded up to a bound"
-    }
-    fn not_for(&self) -> &'static str {
-        "counts that vary more than a Poisson variable does, or a bound far above the rate: the noise is proportional to the bound"
-    }
-    fn references(&self) -> &'static [Reference] {
-        &[FOULDS, NOISE_AWARE]
-    }
-    fn family(&self) -> &'static str {
-        "grid"
-    }
-    fn targets(&self) -> &'static [Target] {
-        &[Target::Nothing]
-    }
-    fn settings(&self) -> &'static [Setting] {
-        &SETTINGS
-    }
-    fn can_be_pure(&self) -> bool {
-        true
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
     }
     fn new_plan(
         &self,

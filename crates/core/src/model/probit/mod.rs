@@ -15,7 +15,7 @@ use crate::model::planned::parse;
 use crate::model::probit::plan::{ProbitPlan, linear, private_plan};
 use crate::model::reference::{BOUNDED_INFLUENCE, DP_SEP, EP};
 use crate::model::settings::Settings;
-use crate::model::{Model, ModelError, Planned, Posterior, Reference, Saved, Setting, TableShape, Target};
+use crate::model::{Declaration, Model, ModelError, Planned, Posterior, Saved, Setting, TableShape, Target};
 use serde_json::Value;
 
 pub(crate) struct Probit;
@@ -32,27 +32,22 @@ pub(crate) const SETTINGS: [Setting; 1] = [Setting::number(
 )
 .or_number(1.0)];
 
+const DECLARATION: Declaration = Declaration {
+    name: "probit",
+    about: "a target of two classes by probit regression: the normal distribution function of a linear score",
+    not_for: "more than 32 inputs with privacy (logistic has no such limit), or classes that the inputs separate perfectly",
+    references: &[DP_SEP, EP, BOUNDED_INFLUENCE],
+    family: "gaussian",
+    targets: &[Target::TwoClasses],
+    settings: &SETTINGS,
+    needs_bounds: true,
+    can_be_private: true,
+    can_be_pure: false,
+};
+
 impl Model for Probit {
-    fn name(&self) -> &'static str {
-        "probit"
-    }
-    fn about(&self) -> &'static str {
-        "a target of two classes by probit regression: the normal distribution function of a linear score"
-    }
-    fn not_for(&self) -> &'static str {
-        "more than 32 inputs with privacy (logistic has no such limit), or classes that the inputs separate perfectly"
-    }
-    fn references(&self) -> &'static [Reference] {
-        &[DP_SEP, EP, BOUNDED_INFLUENCE]
-    }
-    fn family(&self) -> &'static str {
-        "gaussian"
-    }
-    fn targets(&self) -> &'static [Target] {
-        &[Target::TwoClasses]
-    }
-    fn settings(&self) -> &'static [Setting] {
-        &SETTINGS
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
     }
     fn new_plan(
         &self,

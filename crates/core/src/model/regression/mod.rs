@@ -56,7 +56,7 @@ use crate::model::reference::{COINPRESS, DP_SEP, ORTHOGONAL_FEATURES, PRIVATE_LI
 use crate::model::regression::cost::linear_estimate;
 use crate::model::regression::plan::parse_plan;
 use crate::model::{
-    Bounded, Estimate, Model, ModelError, Planned, Posterior, Reference, Saved, TableShape, Target,
+    Bounded, Declaration, Estimate, Model, ModelError, Planned, Posterior, Saved, TableShape, Target,
 };
 use serde_json::Value;
 
@@ -64,47 +64,45 @@ pub(crate) type Plan = fn(usize, usize, &Privacy) -> Result<RegressionPlan, FitE
 
 /// A regression with its way of planning from inputs and records.
 pub(crate) struct Regression {
-    name: &'static str,
-    about: &'static str,
-    not_for: &'static str,
-    references: &'static [Reference],
+    declaration: &'static Declaration,
     plan: Plan,
 }
 
 pub(crate) static REGRESSION: Regression = Regression {
-    name: "regression",
-    about: "a numeric target by a smooth function of the inputs: a linear part, and random features where there are enough records",
-    not_for: "many inputs for the number of records (about half the square of their number is released), or targets in classes (use logistic)",
-    references: &[DP_SEP, RANDOM_FEATURES, ORTHOGONAL_FEATURES, COINPRESS, PRIVATE_LINEAR],
+    declaration: &Declaration {
+        name: "regression",
+        about: "a numeric target by a smooth function of the inputs: a linear part, and random features where there are enough records",
+        not_for: "many inputs for the number of records (about half the square of their number is released), or targets in classes (use logistic)",
+        references: &[DP_SEP, RANDOM_FEATURES, ORTHOGONAL_FEATURES, COINPRESS, PRIVATE_LINEAR],
+        family: "gaussian",
+        targets: &[Target::Number],
+        settings: &[],
+        needs_bounds: true,
+        can_be_private: true,
+        can_be_pure: false,
+    },
     plan: RegressionPlan::new,
 };
 
 pub(crate) static LINEAR: Regression = Regression {
-    name: "linear",
-    about: "a numeric target by a linear function of the inputs",
-    not_for: "targets that are not linear in the inputs (use regression), many inputs for the number of records, or targets in classes (use logistic)",
-    references: &[COINPRESS, PRIVATE_LINEAR],
+    declaration: &Declaration {
+        name: "linear",
+        about: "a numeric target by a linear function of the inputs",
+        not_for: "targets that are not linear in the inputs (use regression), many inputs for the number of records, or targets in classes (use logistic)",
+        references: &[COINPRESS, PRIVATE_LINEAR],
+        family: "gaussian",
+        targets: &[Target::Number],
+        settings: &[],
+        needs_bounds: true,
+        can_be_private: true,
+        can_be_pure: false,
+    },
     plan: RegressionPlan::linear,
 };
 
 impl Model for Regression {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-    fn about(&self) -> &'static str {
-        self.about
-    }
-    fn not_for(&self) -> &'static str {
-        self.not_for
-    }
-    fn references(&self) -> &'static [Reference] {
-        self.references
-    }
-    fn family(&self) -> &'static str {
-        "gaussian"
-    }
-    fn targets(&self) -> &'static [Target] {
-        &[Target::Number]
+    fn declaration(&self) -> &'static Declaration {
+        self.declaration
     }
     fn new_plan(
         &self,
@@ -114,14 +112,14 @@ impl Model for Regression {
         Ok(Box::new((self.plan)(shape.inputs(), shape.records, privacy.unwrap_or(&unlimited_budget()))?))
     }
     fn parse_plan(&self, _: &TableShape, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
-        parse_plan(self.name, plan)
+        parse_plan(self.name(), plan)
     }
     /// A matrix of the inputs is needed to estimate the gain of features.
-    fn least_estimate(&self, shape: &TableShape) -> Option<Estimate> {
+    fn min_estimate(&self, shape: &TableShape) -> Option<Estimate> {
         Some(linear_estimate(shape.inputs(), shape.records, 1))
     }
     fn load(&self, saved: &Saved) -> Result<Box<dyn Posterior>, ModelError> {
-        Ok(Box::new(Bounded(saved.restore::<RegressionPosterior>(self.name)?)))
+        Ok(Box::new(Bounded(saved.restore::<RegressionPosterior>(self.name())?)))
     }
 }
 

@@ -36,7 +36,7 @@ use crate::math::symmetric;
 use crate::model::planned::parse;
 use crate::model::reference::{BELIEF_NETWORKS, DEEP_BELIEF, POLYA_GAMMA, VIPS};
 use crate::model::settings::Settings;
-use crate::model::{Model, ModelError, Planned, Posterior, Reference, Saved, Setting, TableShape, Target};
+use crate::model::{Declaration, Model, ModelError, Planned, Posterior, Saved, Setting, TableShape, Target};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -116,27 +116,22 @@ const SETTINGS: [Setting; 1] =
 /// Passes over the records of a fit without privacy.
 const PASSES: u64 = 30;
 
+const DECLARATION: Declaration = Declaration {
+    name: "sigmoid-belief",
+    about: "binary records from binary hidden units: a sigmoid belief network; an input above the middle of its bounds is a one",
+    not_for: "columns whose values between the bounds matter, or the meaning of single units, which can be exchanged",
+    references: &[VIPS, BELIEF_NETWORKS, DEEP_BELIEF, POLYA_GAMMA],
+    family: "gaussian",
+    targets: &[Target::Nothing],
+    settings: &SETTINGS,
+    needs_bounds: true,
+    can_be_private: true,
+    can_be_pure: false,
+};
+
 impl Model for SigmoidBelief {
-    fn name(&self) -> &'static str {
-        "sigmoid-belief"
-    }
-    fn about(&self) -> &'static str {
-        "binary records from binary hidden units: a sigmoid belief network; an input above the middle of its bounds is a one"
-    }
-    fn not_for(&self) -> &'static str {
-        "columns whose values between the bounds matter, or the meaning of single units, which can be exchanged"
-    }
-    fn references(&self) -> &'static [Reference] {
-        &[VIPS, BELIEF_NETWORKS, DEEP_BELIEF, POLYA_GAMMA]
-    }
-    fn family(&self) -> &'static str {
-        "gaussian"
-    }
-    fn targets(&self) -> &'static [Target] {
-        &[Target::Nothing]
-    }
-    fn settings(&self) -> &'static [Setting] {
-        &SETTINGS
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
     }
     fn new_plan(
         &self,

@@ -37,7 +37,7 @@ use crate::model::planned::parse;
 use crate::model::reference::{LDA, ONLINE_LDA, VIPS};
 use crate::model::settings::Settings;
 use crate::model::topics::posterior::Read;
-use crate::model::{Model, ModelError, Planned, Posterior, Reference, Saved, Setting, TableShape, Target};
+use crate::model::{Declaration, Model, ModelError, Planned, Posterior, Saved, Setting, TableShape, Target};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -104,27 +104,22 @@ const SETTINGS: [Setting; 1] =
 /// Passes over the documents of a fit without privacy.
 const PASSES: u64 = 20;
 
+const DECLARATION: Declaration = Declaration {
+    name: "topics",
+    about: "topics of documents from counts of words: latent Dirichlet allocation",
+    not_for: "protecting authors of several documents (one document is protected), or columns that are not counts of words",
+    references: &[VIPS, LDA, ONLINE_LDA],
+    family: "dirichlet",
+    targets: &[Target::Nothing],
+    settings: &SETTINGS,
+    needs_bounds: true,
+    can_be_private: true,
+    can_be_pure: false,
+};
+
 impl Model for Topics {
-    fn name(&self) -> &'static str {
-        "topics"
-    }
-    fn about(&self) -> &'static str {
-        "topics of documents from counts of words: latent Dirichlet allocation"
-    }
-    fn not_for(&self) -> &'static str {
-        "protecting authors of several documents (one document is protected), or columns that are not counts of words"
-    }
-    fn references(&self) -> &'static [Reference] {
-        &[VIPS, LDA, ONLINE_LDA]
-    }
-    fn family(&self) -> &'static str {
-        "dirichlet"
-    }
-    fn targets(&self) -> &'static [Target] {
-        &[Target::Nothing]
-    }
-    fn settings(&self) -> &'static [Setting] {
-        &SETTINGS
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
     }
     fn new_plan(
         &self,
