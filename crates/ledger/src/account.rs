@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::amount::Units;
 use crate::rows::{ChargeRow, DataSetRow};
-use crate::store::StoreError;
+use crate::store::DbError;
 use crate::time::iso_8601;
 use crate::{Amount, LedgerError};
 
@@ -156,11 +156,11 @@ impl From<DataSetRow> for DataSet {
     }
 }
 
-pub(crate) fn find_data_set(connection: &Connection, id: &str) -> Result<DataSetRow, StoreError> {
+pub(crate) fn find_data_set(connection: &Connection, id: &str) -> Result<DataSetRow, DbError> {
     DataSetRow::find(connection, id)?.ok_or_else(|| LedgerError::UnknownDataSet { id: id.to_owned() }.into())
 }
 
-pub(crate) fn all_data_sets(connection: &Connection) -> Result<Vec<DataSet>, StoreError> {
+pub(crate) fn all_data_sets(connection: &Connection) -> Result<Vec<DataSet>, DbError> {
     Ok(DataSetRow::all(connection)?.into_iter().map(DataSet::from).collect())
 }
 
@@ -174,15 +174,15 @@ fn sums(row: &Row<'_>) -> rusqlite::Result<Units> {
 ///
 /// Exact: integers, far from overflow since no data set is charged above its cap. (SQLite reports an overflow as an
 /// error; it never wraps.)
-pub(crate) fn spent(connection: &Connection, key: i64) -> Result<Units, StoreError> {
+pub(crate) fn spent(connection: &Connection, key: i64) -> Result<Units, DbError> {
     Ok(connection.query_row(SUMS, [key], sums)?)
 }
 
-fn unsettled(connection: &Connection, key: i64) -> Result<Units, StoreError> {
+fn unsettled(connection: &Connection, key: i64) -> Result<Units, DbError> {
     Ok(connection.query_row(&format!("{SUMS} AND state IN ('reserved', 'started')"), [key], sums)?)
 }
 
-pub(crate) fn counts(connection: &Connection, key: i64) -> Result<Counts, StoreError> {
+pub(crate) fn counts(connection: &Connection, key: i64) -> Result<Counts, DbError> {
     let mut counts = Counts::default();
     let mut query =
         connection.prepare("SELECT state, count(*) FROM charge WHERE data_set = ?1 GROUP BY state")?;
@@ -199,7 +199,7 @@ pub(crate) fn counts(connection: &Connection, key: i64) -> Result<Counts, StoreE
     Ok(counts)
 }
 
-pub(crate) fn account(connection: &Connection, id: &str) -> Result<Account, StoreError> {
+pub(crate) fn account(connection: &Connection, id: &str) -> Result<Account, DbError> {
     let row = find_data_set(connection, id)?;
     let (key, cap) = (row.key, row.cap);
     let spent = spent(connection, key)?;
@@ -220,12 +220,12 @@ pub(crate) fn account(connection: &Connection, id: &str) -> Result<Account, Stor
     })
 }
 
-pub(crate) fn history(connection: &Connection, id: &str) -> Result<Vec<Charge>, StoreError> {
+pub(crate) fn history(connection: &Connection, id: &str) -> Result<Vec<Charge>, DbError> {
     let key = find_data_set(connection, id)?.key;
     ChargeRow::of_data_set(connection, key)?.into_iter().map(charge).collect()
 }
 
-fn charge(row: ChargeRow) -> Result<Charge, StoreError> {
+fn charge(row: ChargeRow) -> Result<Charge, DbError> {
     Ok(Charge {
         id: row.id,
         state: row.state,
@@ -241,6 +241,6 @@ fn charge(row: ChargeRow) -> Result<Charge, StoreError> {
 }
 
 /// Checked on insertion, and again here, so that a history always serialises to valid JSON.
-fn json(text: String) -> Result<Box<RawValue>, StoreError> {
-    RawValue::from_string(text).map_err(|_| StoreError::Damage("a plan or a receipt is not JSON".to_owned()))
+fn json(text: String) -> Result<Box<RawValue>, DbError> {
+    RawValue::from_string(text).map_err(|_| DbError::Damage("a plan or a receipt is not JSON".to_owned()))
 }

@@ -9,7 +9,7 @@ use crate::account::{self, Account, Charge, DataSet, State};
 use crate::amount::{Role, Units};
 use crate::error::{LedgerError, Refusal};
 use crate::rows::{ChargeRow, DataSetRow};
-use crate::store::{Store, StoreError};
+use crate::store::{DbError, Store};
 use crate::time::now;
 
 const ADJACENCIES: [&str; 2] = ["replace-one", "add/remove"];
@@ -75,7 +75,7 @@ impl Token {
 
 /// The recorded state of a run.
 #[derive(Debug)]
-pub struct FoundRun {
+pub struct Found {
     /// The right to resume it.
     pub reservation: Reservation,
     /// Current state of its charge.
@@ -255,19 +255,14 @@ impl Ledger {
     ///
     /// # Errors
     /// [`DifferentRun`](LedgerError::OtherRun) if it was for another data set or plan.
-    pub fn find(
-        &self,
-        token: &Token,
-        data_set: &str,
-        plan_json: &str,
-    ) -> Result<Option<FoundRun>, LedgerError> {
+    pub fn find(&self, token: &Token, data_set: &str, plan_json: &str) -> Result<Option<Found>, LedgerError> {
         self.store.read(|transaction| {
             let Some(row) = ChargeRow::with_token(transaction, &token.0)? else { return Ok(None) };
             if row.data_set != account::find_data_set(transaction, data_set)?.key || row.plan != plan_json {
                 return Err(LedgerError::DifferentRun { id: row.id }.into());
             }
             let reservation = Reservation::of(&row, data_set);
-            Ok(Some(FoundRun { reservation, state: row.state, progress: row.progress }))
+            Ok(Some(Found { reservation, state: row.state, progress: row.progress }))
         })
     }
 
@@ -281,7 +276,7 @@ impl Ledger {
         })
     }
 
-    pub(crate) fn charge_with_token(&self, token: &Token) -> Result<Option<(i64, State)>, LedgerError> {
+    pub(crate) fn charge_of(&self, token: &Token) -> Result<Option<(i64, State)>, LedgerError> {
         self.store.read(|transaction| {
             Ok(ChargeRow::with_token(transaction, &token.0)?.map(|row| (row.id, row.state)))
         })
@@ -412,7 +407,7 @@ fn find_own(
     reservation: &Reservation,
     action: &'static str,
     needed: State,
-) -> Result<ChargeRow, StoreError> {
+) -> Result<ChargeRow, DbError> {
     let id = reservation.id;
     let row = ChargeRow::find(connection, id)?
         .filter(|row| row.token == reservation.token)
@@ -444,7 +439,7 @@ fn check_subject(recorded: &DataSetRow, request: &Request) -> Result<(), LedgerE
     Ok(())
 }
 
-fn check_cap(connection: &Connection, row: &DataSetRow, requested: Units) -> Result<(), StoreError> {
+fn check_cap(connection: &Connection, row: &DataSetRow, requested: Units) -> Result<(), DbError> {
     let spent = account::spent(connection, row.key)?;
     let remaining = row.cap.minus(spent);
     if requested.fits_in(remaining) {

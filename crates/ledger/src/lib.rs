@@ -76,5 +76,5 @@ mod time;
 pub use account::{Account, Charge, Counts, DataSet, State, Unfinished};
 pub use amount::Amount;
 pub use error::{LedgerError, Refusal};
-pub use ledger::{FoundRun, Ledger, Request, Reservation, Token};
+pub use ledger::{Found, Ledger, Request, Reservation, Token};
 pub use run::Run;

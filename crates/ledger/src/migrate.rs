@@ -5,7 +5,7 @@ use rusqlite::Connection;
 use crate::account::State;
 use crate::amount::Units;
 use crate::rows::{self, ChargeRow, DataSetRow};
-use crate::store::{SCHEMA, StoreError};
+use crate::store::{DbError, SCHEMA};
 
 /// The tables of format 2.
 pub(crate) const SCHEMA_2: &str = include_str!("schema_2.sql");
@@ -13,7 +13,7 @@ pub(crate) const SCHEMA_2: &str = include_str!("schema_2.sql");
 /// Converts the tables of format 2, with all rows, within the caller's transaction.
 ///
 /// A suspended run of format 2 cannot be resumed, since the form of its checkpoint is no longer supported: it stays charged.
-pub(crate) fn from_2(connection: &Connection) -> Result<(), StoreError> {
+pub(crate) fn from_2(connection: &Connection) -> Result<(), DbError> {
     let data_sets = data_sets(connection)?;
     let charges = charges(connection)?;
     connection.execute_batch("DROP TABLE charge; DROP TABLE data_set;")?;
@@ -23,7 +23,7 @@ pub(crate) fn from_2(connection: &Connection) -> Result<(), StoreError> {
     charges.iter().try_for_each(|row| row.insert_with_key(connection))
 }
 
-fn data_sets(connection: &Connection) -> Result<Vec<DataSetRow>, StoreError> {
+fn data_sets(connection: &Connection) -> Result<Vec<DataSetRow>, DbError> {
     let sql =
         "SELECT id, name, schema_fingerprint, adjacency, cap_epsilon, cap_delta, added_at FROM data_set";
     let mut query = connection.prepare(sql)?;
@@ -40,7 +40,7 @@ fn data_sets(connection: &Connection) -> Result<Vec<DataSetRow>, StoreError> {
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-fn charges(connection: &Connection) -> Result<Vec<ChargeRow>, StoreError> {
+fn charges(connection: &Connection) -> Result<Vec<ChargeRow>, DbError> {
     let sql =
         "SELECT id, token, data_set, state, reserved_epsilon, reserved_delta, charged_epsilon, charged_delta,
         reserved_at, changed_at, purpose, plan, receipt FROM charge";

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use crate::account::State;
 use crate::amount::Units;
-use crate::store::StoreError;
+use crate::store::DbError;
 
 type Checksum = [u8; 32];
 
@@ -63,7 +63,7 @@ impl Fields {
         self
     }
 
-    fn optional_text(mut self, text: Option<&str>) -> Self {
+    fn option(mut self, text: Option<&str>) -> Self {
         match text {
             Some(text) => self.text(text),
             None => {
@@ -109,25 +109,25 @@ impl DataSetRow {
     }
 
     /// The data set of this name.
-    pub fn find(connection: &Connection, name: &str) -> Result<Option<Self>, StoreError> {
+    pub fn find(connection: &Connection, name: &str) -> Result<Option<Self>, DbError> {
         let found = connection.query_row(&format!("{DATA_SET} WHERE name = ?1"), [name], Self::read);
         Ok(found.optional()?.map(|(row, _)| row))
     }
 
     /// All data sets, in the order they were added.
-    pub fn all(connection: &Connection) -> Result<Vec<Self>, StoreError> {
+    pub fn all(connection: &Connection) -> Result<Vec<Self>, DbError> {
         let mut query = connection.prepare(&format!("{DATA_SET} ORDER BY id"))?;
         let rows = query.query_map([], |row| Ok(Self::read(row)?.0))?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
     /// Inserts the row under the next free key.
-    pub fn insert(mut self, connection: &Connection) -> Result<(), StoreError> {
+    pub fn insert(mut self, connection: &Connection) -> Result<(), DbError> {
         self.key = next(connection, "data_set")?;
         self.insert_with_key(connection)
     }
 
-    pub fn insert_with_key(&self, connection: &Connection) -> Result<(), StoreError> {
+    pub fn insert_with_key(&self, connection: &Connection) -> Result<(), DbError> {
         let checksum = self.checksum();
         connection.execute(
             "INSERT INTO data_set (id, name, schema_fingerprint, adjacency, cap_epsilon, cap_delta, added_at, checksum)
@@ -186,39 +186,39 @@ impl ChargeRow {
             .number(self.changed_at)
             .text(&self.purpose)
             .text(&self.plan)
-            .optional_text(self.receipt.as_deref())
-            .optional_text(self.journal.as_deref())
-            .optional_text(self.progress.as_deref())
+            .option(self.receipt.as_deref())
+            .option(self.journal.as_deref())
+            .option(self.progress.as_deref())
             .checksum()
     }
 
     /// The charge of this number.
-    pub fn find(connection: &Connection, id: i64) -> Result<Option<Self>, StoreError> {
+    pub fn find(connection: &Connection, id: i64) -> Result<Option<Self>, DbError> {
         let found = connection.query_row(&format!("{CHARGE} WHERE id = ?1"), [id], Self::read);
         Ok(found.optional()?.map(|(row, _)| row))
     }
 
     /// The charge of a run that has this token.
-    pub fn with_token(connection: &Connection, token: &str) -> Result<Option<Self>, StoreError> {
+    pub fn with_token(connection: &Connection, token: &str) -> Result<Option<Self>, DbError> {
         let found = connection.query_row(&format!("{CHARGE} WHERE token = ?1"), [token], Self::read);
         Ok(found.optional()?.map(|(row, _)| row))
     }
 
     /// The charges of a data set, in the order they were reserved.
-    pub fn of_data_set(connection: &Connection, key: i64) -> Result<Vec<Self>, StoreError> {
+    pub fn of_data_set(connection: &Connection, key: i64) -> Result<Vec<Self>, DbError> {
         let mut query = connection.prepare(&format!("{CHARGE} WHERE data_set = ?1 ORDER BY id"))?;
         let rows = query.query_map([key], |row| Ok(Self::read(row)?.0))?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
     /// Inserts the row under the next free number, which is returned.
-    pub fn insert(mut self, connection: &Connection) -> Result<i64, StoreError> {
+    pub fn insert(mut self, connection: &Connection) -> Result<i64, DbError> {
         self.id = next(connection, "charge")?;
         self.insert_with_key(connection)?;
         Ok(self.id)
     }
 
-    pub fn insert_with_key(&self, connection: &Connection) -> Result<(), StoreError> {
+    pub fn insert_with_key(&self, connection: &Connection) -> Result<(), DbError> {
         let checksum = self.checksum();
         connection.execute(
             "INSERT INTO charge (id, token, data_set, state, reserved_epsilon, reserved_delta, charged_epsilon,
@@ -250,11 +250,7 @@ impl ChargeRow {
     }
 
     /// Applies `change` and updates the mutable columns.
-    pub fn update(
-        mut self,
-        connection: &Connection,
-        change: impl FnOnce(&mut Self),
-    ) -> Result<(), StoreError> {
+    pub fn update(mut self, connection: &Connection, change: impl FnOnce(&mut Self)) -> Result<(), DbError> {
         let before = self.checksum();
         change(&mut self);
         let checksum = self.checksum();
@@ -280,7 +276,7 @@ impl ChargeRow {
 }
 
 /// One more than the largest id. Rows are never deleted, so no id is used twice.
-fn next(connection: &Connection, table: &str) -> Result<i64, StoreError> {
+fn next(connection: &Connection, table: &str) -> Result<i64, DbError> {
     Ok(connection
         .query_row(&format!("SELECT coalesce(max(id), 0) + 1 FROM {table}"), [], |row| row.get(0))?)
 }
@@ -298,17 +294,17 @@ impl Totals {
         self.checksum.iter_mut().zip(checksum).for_each(|(sum, byte)| *sum ^= byte);
     }
 
-    fn read(connection: &Connection) -> Result<Self, StoreError> {
+    fn read(connection: &Connection) -> Result<Self, DbError> {
         let sql = "SELECT data_sets, charges, checksum FROM whole WHERE id = 1";
         let read =
             connection.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, Vec<u8>>(2)?)));
         let totals = read.optional()?.and_then(|(data_sets, charges, checksum)| {
             Some(Self { data_sets, charges, checksum: checksum.try_into().ok()? })
         });
-        totals.ok_or_else(|| StoreError::Damage("the totals of its rows are missing".to_owned()))
+        totals.ok_or_else(|| DbError::Damage("the totals of its rows are missing".to_owned()))
     }
 
-    fn change(connection: &Connection, change: impl FnOnce(&mut Self)) -> Result<(), StoreError> {
+    fn change(connection: &Connection, change: impl FnOnce(&mut Self)) -> Result<(), DbError> {
         let mut totals = Self::read(connection)?;
         change(&mut totals);
         connection.execute(
@@ -320,21 +316,21 @@ impl Totals {
 }
 
 /// Inserts the totals of an empty ledger.
-pub(crate) fn begin(connection: &Connection) -> Result<(), StoreError> {
+pub(crate) fn begin(connection: &Connection) -> Result<(), DbError> {
     let sql = "INSERT INTO whole (id, data_sets, charges, checksum) VALUES (1, 0, 0, ?1)";
     connection.execute(sql, params![Totals::default().checksum])?;
     Ok(())
 }
 
 /// Compares every row with its checksum, and all rows with the totals.
-pub(crate) fn verify(connection: &Connection) -> Result<(), StoreError> {
+pub(crate) fn verify(connection: &Connection) -> Result<(), DbError> {
     let mut found = Totals::default();
     let mut query = connection.prepare(DATA_SET)?;
     let mut rows = query.query([])?;
     while let Some(row) = rows.next()? {
         let (read, stated) = DataSetRow::read(row)?;
         if stated != read.checksum() {
-            return Err(StoreError::Damage(format!("data set {:?} does not match its checksum", read.name)));
+            return Err(DbError::Damage(format!("data set {:?} does not match its checksum", read.name)));
         }
         found.data_sets += 1;
         found.toggle(read.checksum());
@@ -344,13 +340,13 @@ pub(crate) fn verify(connection: &Connection) -> Result<(), StoreError> {
     while let Some(row) = rows.next()? {
         let (read, stated) = ChargeRow::read(row)?;
         if stated != read.checksum() {
-            return Err(StoreError::Damage(format!("charge {} does not match its checksum", read.id)));
+            return Err(DbError::Damage(format!("charge {} does not match its checksum", read.id)));
         }
         found.charges += 1;
         found.toggle(read.checksum());
     }
     if found != Totals::read(connection)? {
-        return Err(StoreError::Damage("its rows do not match their totals".to_owned()));
+        return Err(DbError::Damage("its rows do not match their totals".to_owned()));
     }
     Ok(())
 }

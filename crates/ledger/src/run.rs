@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use reticent_core::budget::{self, Request as Planned, Spent, Ticket};
 
-use crate::{Amount, FoundRun, Ledger, LedgerError, Request, Reservation, State, Token};
+use crate::{Amount, Found, Ledger, LedgerError, Request, Reservation, State, Token};
 
 /// A run that is charged to a data set.
 ///
@@ -86,7 +86,7 @@ impl Run {
     /// [`LedgerError`] if the ledger cannot be read or written: a charge then remains.
     pub fn refund(&mut self) -> Result<bool, LedgerError> {
         if let (None, Some(journal)) = (&self.reservation, &self.journal)
-            && let Some((id, state)) = self.ledger.charge_with_token(&journal.token)?
+            && let Some((id, state)) = self.ledger.charge_of(&journal.token)?
         {
             if state == State::Reserved {
                 self.ledger.cancel(id)?;
@@ -118,7 +118,7 @@ impl Run {
             Some(journal) => journal.token.clone(),
             None => self.ledger.token()?,
         };
-        if let Some(FoundRun { reservation, state, progress }) =
+        if let Some(Found { reservation, state, progress }) =
             self.ledger.find(&token, &self.data_set, &plan_json)?
         {
             if state == State::Cancelled {

@@ -30,19 +30,19 @@ pub(crate) struct Store {
 
 /// Why a transaction is rolled back: an error of SQLite, a rule of the ledger, or damage to the file.
 #[derive(Debug)]
-pub(crate) enum StoreError {
+pub(crate) enum DbError {
     Sqlite(rusqlite::Error),
     Rule(LedgerError),
     Damage(String),
 }
 
-impl From<rusqlite::Error> for StoreError {
+impl From<rusqlite::Error> for DbError {
     fn from(error: rusqlite::Error) -> Self {
         Self::Sqlite(error)
     }
 }
 
-impl From<LedgerError> for StoreError {
+impl From<LedgerError> for DbError {
     fn from(error: LedgerError) -> Self {
         Self::Rule(error)
     }
@@ -64,7 +64,7 @@ impl Store {
         // Inspected before the first write: a file that is not a ledger is not modified.
         let emptiness = Self::connect(path).and_then(|store| {
             store.require_writable()?;
-            Ok((store.read_unverified(|transaction| Ok(is_empty(transaction)?))?, store))
+            Ok((store.read_raw(|transaction| Ok(is_empty(transaction)?))?, store))
         });
         let mut store = match emptiness {
             Ok((true, store)) => store,
@@ -75,7 +75,7 @@ impl Store {
         };
         store.use_rollback_journal()?;
         let path = store.path.clone();
-        store.write_unverified(|transaction| {
+        store.write_raw(|transaction| {
             // Checked again under the write lock: of two processes that create one path, one succeeds.
             if !is_empty(transaction)? {
                 return Err(LedgerError::AlreadyExists { path }.into());
@@ -102,7 +102,7 @@ impl Store {
             store.use_rollback_journal()?;
         }
         if format == OLD_FORMAT {
-            store.write_unverified(|transaction| {
+            store.write_raw(|transaction| {
                 // Another process may have converted it meanwhile.
                 if pragma(transaction, "user_version")? == OLD_FORMAT {
                     migrate::from_2(transaction)?;
@@ -143,8 +143,7 @@ impl Store {
 
     fn connect(path: PathBuf) -> Result<Self, LedgerError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection =
-            Connection::open_with_flags(&path, flags).map_err(|error| sqlite_error(&path, error))?;
+        let connection = Connection::open_with_flags(&path, flags).map_err(|error| db_error(&path, error))?;
         let configure = || {
             connection.busy_timeout(BUSY_TIMEOUT)?;
             // EXTRA: a commit returns once it is durable, the removal of its rollback journal included. On macOS
@@ -155,13 +154,13 @@ impl Store {
             connection.pragma_update(None, "foreign_keys", true)?;
             connection.pragma_update(None, "cell_size_check", true)
         };
-        configure().map_err(|error| sqlite_error(&path, error))?;
+        configure().map_err(|error| db_error(&path, error))?;
         Ok(Self { path, connection })
     }
 
     /// SQLite silently opens a file without write permission for reading only; and a change needs a journal in the same folder.
     fn read_only(&self) -> Result<bool, LedgerError> {
-        let file = self.connection.is_readonly("main").map_err(|error| sqlite_error(&self.path, error))?;
+        let file = self.connection.is_readonly("main").map_err(|error| db_error(&self.path, error))?;
         Ok(file || AtomicFile::create(&self.path, Access::Owner).is_err())
     }
 
@@ -175,7 +174,7 @@ impl Store {
         let mode: String = self
             .connection
             .pragma_update_and_check(None, "journal_mode", "DELETE", |row| row.get(0))
-            .map_err(|error| sqlite_error(&self.path, error))?;
+            .map_err(|error| db_error(&self.path, error))?;
         if mode.eq_ignore_ascii_case("delete") {
             Ok(())
         } else {
@@ -185,7 +184,7 @@ impl Store {
 
     /// The format of the file, if it is a ledger.
     fn format(&self) -> Result<i64, LedgerError> {
-        self.read_unverified(|transaction| {
+        self.read_raw(|transaction| {
             let not = |reason| LedgerError::NotALedger { path: self.path.clone(), reason };
             if is_empty(transaction)? && pragma(transaction, "application_id")? == 0 {
                 let reason = "it is empty, and becomes one when `ledger init` is run to its end";
@@ -201,7 +200,7 @@ impl Store {
     /// Verifies format, tables, checks, triggers and rows: a damaged index could hide charges from a sum.
     fn check(&self, format: i64, schema: &str) -> Result<(), LedgerError> {
         let found = self.format()?;
-        self.read_unverified(|transaction| {
+        self.read_raw(|transaction| {
             let path = || self.path.clone();
             if found != format {
                 return Err(LedgerError::Format { path: path(), found, supported: FORMAT }.into());
@@ -209,11 +208,11 @@ impl Store {
             let expected = Connection::open_in_memory()?;
             expected.execute_batch(schema)?;
             if structure(transaction)? != structure(&expected)? {
-                return Err(StoreError::Damage("its tables were changed".to_owned()));
+                return Err(DbError::Damage("its tables were changed".to_owned()));
             }
             let detail: String = transaction.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
             if detail != "ok" {
-                return Err(StoreError::Damage(detail));
+                return Err(DbError::Damage(detail));
             }
             if format == FORMAT { rows::verify(transaction) } else { Ok(()) }
         })
@@ -225,47 +224,47 @@ impl Store {
     /// The write lock is taken first, so what `work` reads is still current when it writes.
     pub fn write<T>(
         &mut self,
-        work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, DbError>,
     ) -> Result<T, LedgerError> {
-        self.write_unverified(|transaction| {
+        self.write_raw(|transaction| {
             rows::verify(transaction)?;
             work(transaction)
         })
     }
 
     /// As [`write`](Self::write), without verifying the rows, which may not exist yet.
-    fn write_unverified<T>(
+    fn write_raw<T>(
         &mut self,
-        work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, DbError>,
     ) -> Result<T, LedgerError> {
         let path = &self.path;
         let transaction = self
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
-            .map_err(|error| sqlite_error(path, error))?;
+            .map_err(|error| db_error(path, error))?;
         // An early return drops the transaction, which rolls it back.
         let value = work(&transaction).map_err(|stop| stop.at(path))?;
-        transaction.commit().map_err(|error| sqlite_error(path, error))?;
+        transaction.commit().map_err(|error| db_error(path, error))?;
         Ok(value)
     }
 
     /// Runs `work` on one consistent and verified snapshot of the file.
     pub fn read<T>(
         &self,
-        work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, DbError>,
     ) -> Result<T, LedgerError> {
-        self.read_unverified(|transaction| {
+        self.read_raw(|transaction| {
             rows::verify(transaction)?;
             work(transaction)
         })
     }
 
-    fn read_unverified<T>(
+    fn read_raw<T>(
         &self,
-        work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, DbError>,
     ) -> Result<T, LedgerError> {
         let transaction =
-            self.connection.unchecked_transaction().map_err(|error| sqlite_error(&self.path, error))?;
+            self.connection.unchecked_transaction().map_err(|error| db_error(&self.path, error))?;
         work(&transaction).map_err(|stop| stop.at(&self.path))
     }
 
@@ -273,14 +272,14 @@ impl Store {
     pub fn random(&self) -> Result<String, LedgerError> {
         self.connection
             .query_row("SELECT lower(hex(randomblob(16)))", [], |row| row.get(0))
-            .map_err(|error| sqlite_error(&self.path, error))
+            .map_err(|error| db_error(&self.path, error))
     }
 }
 
-impl StoreError {
+impl DbError {
     fn at(self, path: &Path) -> LedgerError {
         match self {
-            Self::Sqlite(error) => sqlite_error(path, error),
+            Self::Sqlite(error) => db_error(path, error),
             Self::Rule(error) => error,
             Self::Damage(detail) => LedgerError::Corrupt { path: path.to_owned(), detail },
         }
@@ -318,7 +317,7 @@ fn structure(connection: &Connection) -> rusqlite::Result<Vec<String>> {
 }
 
 /// Converts an error of SQLite.
-fn sqlite_error(path: &Path, error: rusqlite::Error) -> LedgerError {
+fn db_error(path: &Path, error: rusqlite::Error) -> LedgerError {
     let path = path.to_owned();
     if let rusqlite::Error::FromSqlConversionFailure(..)
     | rusqlite::Error::InvalidColumnType(..)
@@ -364,11 +363,7 @@ mod tests {
     fn errors_of_sqlite_become_errors_of_the_ledger() {
         let name = |code| {
             let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
-            format!("{:?}", sqlite_error(Path::new("x"), error))
-                .split(' ')
-                .next()
-                .unwrap_or_default()
-                .to_owned()
+            format!("{:?}", db_error(Path::new("x"), error)).split(' ').next().unwrap_or_default().to_owned()
         };
         for (code, expected) in [
             (ffi::SQLITE_BUSY, "Busy"),

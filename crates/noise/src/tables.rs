@@ -67,9 +67,9 @@ fn densities() -> [u128; CELLS + 1] {
 impl Tables {
     pub fn build() -> Self {
         let density = densities();
-        let lower_bound = |h: usize| density[h].saturating_sub(GUARD);
+        let lower = |h: usize| density[h].saturating_sub(GUARD);
         let slope = |d: u128, h: usize| (d * h as u128) >> 12;
-        let count = |h: usize| (lower_bound(h + 1) >> (128 - SLOT_BITS)) as u32;
+        let count = |h: usize| (lower(h + 1) >> (128 - SLOT_BITS)) as u32;
         let (mut slots, mut taken) = ([RARE; 1 << SLOT_BITS], 0);
         for h in 0..CELLS {
             slots[taken..][..count(h) as usize].fill(h as u8);
@@ -81,9 +81,8 @@ impl Tables {
         let (mut parts, mut taken, mut total) = ([REMAINDER; 1 << PART_BITS], 0, 0);
         let mut cumulated = [0; CELLS];
         let cells = std::array::from_fn(|h| {
-            let flat =
-                parts_under(lower_bound(h + 1).saturating_sub(u128::from(count(h)) << (128 - SLOT_BITS)));
-            let slope_below = slope(lower_bound(h), h).min(slope(lower_bound(h + 1), h + 1));
+            let flat = parts_under(lower(h + 1).saturating_sub(u128::from(count(h)) << (128 - SLOT_BITS)));
+            let slope_below = slope(lower(h), h).min(slope(lower(h + 1), h + 1));
             let triangles = parts_under(slope_below / 2);
             for (number, entry) in [(flat, h as u16), (triangles, h as u16 | TRIANGLE)] {
                 parts[taken..][..number as usize].fill(entry);

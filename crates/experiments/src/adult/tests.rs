@@ -1,5 +1,5 @@
 use super::*;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 fn folder() -> PathBuf {
     std::env::var_os("RETICENT_DATA")
@@ -15,7 +15,7 @@ fn pairs_are_counted() {
 /// The number of complete records is the published one, and a private fit is within 0.01 of one without privacy, as are its
 /// probabilities better than those of the share of the classes alone.
 #[test]
-#[allow(clippy::print_stderr, reason = "a skipped test says so")]
+#[allow(clippy::print_stderr, reason = "a skipped test prints a note")]
 fn adult_at_epsilon_one() {
     let Ok(data) = Adult::read(&folder()) else {
         eprintln!("skipped: adult.parquet is not here");

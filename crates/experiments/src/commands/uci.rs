@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use reticent_core::budget::Adjacency;
+use reticent_experiments::error::ExperimentError;
 use reticent_experiments::uci::{Budget, Experiment, Measure, Method, NOTE, Report, Set, Store, run};
 
 use super::output::{self, Failure, write};

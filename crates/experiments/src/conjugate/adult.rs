@@ -156,9 +156,10 @@ fn accuracy(rows: &[f64], width: usize, second: impl Fn(&[f64]) -> bool) -> f64 
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::print_stderr, reason = "a skipped test says so")]
+    #![allow(clippy::print_stderr, reason = "a skipped test prints a note")]
 
     use super::*;
+    use std::path::PathBuf;
 
     /// At epsilon 1 within 0.005 of no privacy, and ahead of normal columns.
     #[test]

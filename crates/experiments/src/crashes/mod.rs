@@ -176,7 +176,7 @@ pub fn run(
     file: &Path,
     progress: impl Fn(usize) + Sync,
 ) -> Result<Vec<Outcome>, ExperimentError> {
-    let mut store = jobs::Store::open(file)?;
+    let mut store = jobs::Store::<Job, Figures>::open(file)?;
     let missing: Vec<&Job> = jobs.iter().filter(|job| store.find(job).is_none()).collect();
     let crashes = Regions::ALL
         .into_iter()

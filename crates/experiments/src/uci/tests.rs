@@ -2,6 +2,7 @@ use super::*;
 use crate::numpy::RandomState;
 use reticent_core::budget::Adjacency;
 use std::fmt::Write as _;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A small set in the columns and bounds of power: the target is linear in the inputs but for its noise, and within the bounds.
 fn folder(records: usize) -> tempfile::TempDir {
