@@ -57,11 +57,7 @@ const TRUSTED: [(&str, &[&str], usize); 8] = [
         &["reticent/src/data.rs", "reticent/src/fit.rs", "reticent/src/bounds.rs"],
         650,
     ),
-    (
-        "the journal",
-        &["reticent/src/charge.rs", "reticent/src/journal.rs", "reticent/src/resume.rs"],
-        850,
-    ),
+    ("the journal", &["reticent/src/charge.rs", "reticent/src/journal.rs", "reticent/src/resume.rs"], 850),
     ("the ledger", &["ledger/src", "files/src"], 2_000),
 ];
 
