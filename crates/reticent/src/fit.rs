@@ -233,7 +233,7 @@ impl Fit {
         let test = self.test.take();
         let tests = test.as_ref().map(|test| test.open(layout)).transpose()?;
         // What could fail should fail before anything is spent.
-        let known = if schema.bounds_to_buy().next().is_some() { schema.unscaled() } else { schema.clone() };
+        let known = if schema.private_bounds().next().is_some() { schema.unscaled() } else { schema.clone() };
         let encoder = Encoder::new(&known)?;
         if let Some(tests) = &tests {
             self.check_tests(&source, tests, &encoder)?;

@@ -152,11 +152,11 @@ fn bits(values: &[f64]) -> impl Iterator<Item = u64> {
     values.iter().map(|value| value.to_bits())
 }
 
-/// Bounds that have yet to be bought are no part of what is checked; the public range is.
+/// Private bounds are not known yet: values are checked against their public range.
 fn without_private_bounds(schema: &Schema) -> Schema {
-    let bought = schema.bounds_to_buy().map(|(column, range)| (column.name().to_owned(), range));
-    bought.collect::<Vec<_>>().into_iter().fold(schema.clone(), |schema, (name, (low, high))| {
-        schema.with_bought_bounds(&name, low, high).unwrap_or(schema)
+    let private = schema.private_bounds().map(|(column, range)| (column.name().to_owned(), range));
+    private.collect::<Vec<_>>().into_iter().fold(schema.clone(), |schema, (name, (low, high))| {
+        schema.with_private_bounds(&name, low, high).unwrap_or(schema)
     })
 }
 

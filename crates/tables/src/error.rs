@@ -31,7 +31,7 @@ pub enum TableError {
     #[error("{}: there are two columns {column:?}; hint: rename one", file.display())]
     TwoColumns { file: PathBuf, column: String },
     #[error(
-        "column {column:?}: its bounds have yet to be bought; hint: buy them first, or state `bounds = [low, high]`"
+        "column {column:?}: its private bounds have yet to be estimated; hint: estimate them first, or state `bounds = [low, high]`"
     )]
     NoBounds { column: String },
     #[error("{}, column {column:?}: more than {most} different texts; hint: leave it out, or make it a text with a vocabulary", file.display())]

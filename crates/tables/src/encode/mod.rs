@@ -53,7 +53,7 @@ impl Encoder {
     /// Encodes features and target.
     ///
     /// # Errors
-    /// [`TableError::NoBounds`] if bounds have yet to be bought.
+    /// [`TableError::NoBounds`] if private bounds have yet to be estimated.
     pub fn new(schema: &Schema) -> Result<Self, TableError> {
         Self::of(schema.features(), schema.target())
     }
@@ -61,7 +61,7 @@ impl Encoder {
     /// Encodes the features alone, for predictions: the files need not have the target.
     ///
     /// # Errors
-    /// [`TableError::NoBounds`] if bounds have yet to be bought.
+    /// [`TableError::NoBounds`] if private bounds have yet to be estimated.
     pub fn of_features(schema: &Schema) -> Result<Self, TableError> {
         Self::of(schema.features(), None)
     }
@@ -201,7 +201,7 @@ pub struct Units {
 }
 
 impl Units {
-    /// That of a scale, unless its bounds have yet to be bought.
+    /// `None` for private bounds that have yet to be estimated.
     fn of(scale: Scale) -> Option<Self> {
         match scale {
             // Halved before they are added, so that no bounds overflow.

@@ -89,7 +89,7 @@ pub enum Scale {
         /// What becomes 1.
         high: f64,
     },
-    /// Bounds that have yet to be bought with privacy budget, somewhere in a wide range.
+    /// Private bounds, not estimated yet, within a wide public range.
     Private {
         /// No bound is below this.
         low: f64,
@@ -119,8 +119,9 @@ pub enum Origin {
     Stated,
     /// They were read from the data, which someone declared to be harmless. No budget pays for that.
     AssumedPublic,
-    /// They were bought with privacy budget.
-    Bought,
+    /// They were estimated with a share of the privacy budget.
+    #[serde(rename = "bought")]
+    Estimated,
 }
 
 impl Column {

@@ -47,7 +47,7 @@ pub enum ColumnFault {
     )]
     Bounds,
     #[error(
-        "bounds to be bought need a range to look for them in, two finite numbers, which is known without looking at the data \
+        "private bounds need a range to look for them in, two finite numbers, which is known without looking at the data \
          and may be far too wide; hint: `bounds = \"private\", within = [0, 1e9]`"
     )]
     Within,
@@ -83,8 +83,8 @@ pub enum ColumnFault {
     VocabularyFile,
     #[error("only numeric columns have bounds or moments")]
     NotNumeric,
-    #[error("its bounds are not to be bought; hint: `bounds = \"private\"` asks for that")]
-    NotForSale,
+    #[error("its bounds are not private; hint: `within` belongs to `bounds = \"private\"`")]
+    NotPrivate,
     #[error("a text cannot be predicted; hint: choose a target of another kind")]
     TextTarget,
     #[error("a target needs at least two levels")]

@@ -191,7 +191,7 @@ impl RawColumn {
                 Some([low, high]) => Ok(Scale::Private { low, high }),
                 None => Err(ColumnFault::Within),
             },
-            _ if self.within.is_some() => Err(ColumnFault::NotForSale),
+            _ if self.within.is_some() => Err(ColumnFault::NotPrivate),
             (Some(RawBounds::Range([low, high])), None, None) => Ok(Scale::Bounds { low: *low, high: *high }),
             (None, Some(mean), Some(sd)) => Ok(Scale::Moments { mean, sd }),
             (Some(_), ..) => Err(ColumnFault::TwoScales),

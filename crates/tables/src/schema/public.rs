@@ -51,7 +51,7 @@ impl Schema {
         rows: impl IntoIterator<Item = &'r [f64]>,
         scale: impl Fn(&Summary) -> Scale,
     ) -> Result<Self, SchemaError> {
-        let encoder = Encoder::new(&self.unscaled()).expect("a schema without scales has no bounds to buy");
+        let encoder = Encoder::new(&self.unscaled()).expect("an unscaled schema has no private bounds");
         let mut summaries = vec![Summary::default(); encoder.width()];
         for row in rows {
             if row.len() != encoder.width() {
