@@ -98,7 +98,7 @@ impl Schema {
     /// Reads a schema file. The vocabularies it names are read too, relative to its folder.
     ///
     /// # Errors
-    /// [`SchemaError`] says what does not make sense.
+    /// [`SchemaError`] if the file cannot be read, is no TOML, or is no valid schema.
     pub fn load(file: impl AsRef<Path>) -> Result<Self, SchemaError> {
         file::load(file.as_ref())
     }
@@ -106,7 +106,7 @@ impl Schema {
     /// Reads the text of a schema file, which must list the words of its vocabularies.
     ///
     /// # Errors
-    /// [`SchemaError`] says what does not make sense.
+    /// [`SchemaError`] if the file cannot be read, is no TOML, or is no valid schema.
     pub fn parse(text: &str) -> Result<Self, SchemaError> {
         file::parse(text, None)
     }

@@ -63,7 +63,7 @@ impl Schema {
             let (start, end) = match column.found {
                 Some(Found::Other) => ("# ", "  # of a type that cannot be used"),
                 Some(_) => ("", ""),
-                None => ("", "  # or of another kind: a CSV file does not say"),
+                None => ("", "  # or of another kind: a CSV file has no types"),
             };
             text += &format!("    {start}{},{end}\n", entry(column));
         }
