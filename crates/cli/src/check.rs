@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
         return Ok(output::json(&value));
     }
     let places = match (source.format(), source.layout().quoted_newlines) {
-        (Format::Parquet, _) => "rows",
+        (Format::Parquet | Format::Arrow, _) => "rows",
         (Format::Csv, false) => "lines",
         (Format::Csv, true) => "records (the header is 1)",
     };

@@ -77,8 +77,10 @@ fn a_fit_with_absent_records_is_the_fit_of_the_others() {
         let with = fit(name, &shape(rows + rows / 2), all);
         for row in present.chunks_exact(width).take(5) {
             let inputs = &row[..width - 1];
-            let (a, b) =
-                (without.predict(inputs, &[0.05, 0.5, 0.95]), with.predict(inputs, &[0.05, 0.5, 0.95]));
+            let (a, b) = (
+                without.predict_row(inputs, &[0.05, 0.5, 0.95]),
+                with.predict_row(inputs, &[0.05, 0.5, 0.95]),
+            );
             let (a, b) = (numbers(&a), numbers(&b));
             assert!(!a.is_empty() && a.len() == b.len(), "{name}");
             for (a, b) in a.iter().zip(&b) {

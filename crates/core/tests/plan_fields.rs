@@ -206,7 +206,7 @@ fn tried(case: &Case, limits: Limits, plan: &Value) -> Result<bool, String> {
     }
     let saved = fitted.save().map_err(|error| format!("not saved: {error}"))?;
     let loaded = of.load(&saved).map_err(|error| format!("not loaded: {error}"))?;
-    loaded.predict(&rows[..shape.inputs()], &[0.05, 0.95]);
+    loaded.predict_row(&rows[..shape.inputs()], &[0.05, 0.95]);
     loaded.points();
     Ok(true)
 }

@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     fit.save(path("model.reticent"))?;
 
     // Inputs are encoded from -1 (age 18) to 1 (age 95).
-    if let Predicted::Class { probability, .. } = fit.posterior().predict(&[1.0, -1.0], &[]) {
+    if let Predicted::Class { probability, .. } = fit.posterior().predict_row(&[1.0, -1.0], &[]) {
         println!(
             "a patient of 95 years who came by appointment is readmitted with probability {probability:.2}"
         );

@@ -29,12 +29,12 @@ impl PrivateBounds {
         privacy: Option<&Privacy>,
         share: f64,
     ) -> Result<Option<Self>, Error> {
-        let Some(columns) = schema.to_buy_bounds_from() else { return Ok(None) };
+        let Some(columns) = schema.private_bounds_schema() else { return Ok(None) };
         let Some(privacy) = privacy else {
             let hint = "state `bounds = [low, high]`, or take them from the data with `Schema::from_data_assuming_public`";
             return Err(Error::settings("bounds cannot be estimated without a privacy budget", hint));
         };
-        let grids = schema.bounds_to_buy().map(|(_, (low, high))| Grid::new(low, high));
+        let grids = schema.private_bounds().map(|(_, (low, high))| Grid::new(low, high));
         let plan = BoundsPlan::new(grids.collect::<Result<_, _>>()?, records, privacy, share)?;
         Ok(Some(Self { columns, plan }))
     }
@@ -74,8 +74,8 @@ impl PrivateBounds {
     pub(crate) fn estimate(&self, schema: &Schema, wall: &mut Wall) -> Result<Schema, Error> {
         let bounds = self.plan.estimate(wall)?;
         let mut bounded = schema.clone();
-        for ((column, _), (low, high)) in schema.bounds_to_buy().zip(bounds) {
-            bounded = bounded.with_bought_bounds(column.name(), low, high)?;
+        for ((column, _), (low, high)) in schema.private_bounds().zip(bounds) {
+            bounded = bounded.with_private_bounds(column.name(), low, high)?;
         }
         Ok(bounded)
     }

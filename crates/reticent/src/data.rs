@@ -1,10 +1,11 @@
-//! From a schema and files to what models are fitted to.
+//! From a schema and files or record batches to what models are fitted to.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use reticent_core::model::{TableShape, Target};
 use reticent_core::wall::{Records, WallError};
+use reticent_tables::arrow::RecordBatch;
 use reticent_tables::{Encoder, Kind, Layout, Rows, Scale, Schema, Source, Stream};
 
 use crate::cancel::Cancel;
@@ -12,7 +13,31 @@ use crate::error::{Error, ErrorKind};
 
 /// A data set: where its records are.
 ///
-/// Whatever names a file, a folder or a pattern such as `data/*.parquet` is one, and so is a [`Source`].
+/// A path of a file, of a folder or a pattern such as `data/*.parquet` is one, and so are record batches of Apache
+/// [Arrow](crate::arrow) and a [`Source`]. Data larger than memory can come [from readers](Source::from_readers) that are opened once for each pass.
+///
+/// One line of a CSV file is one record, and so is one row of a Parquet file or of a batch, wherever one batch ends and the next begins.
+/// Columns are found by name, and values count as what their texts would count as in a CSV file: the same rows give the same fit from any of them.
+///
+/// ```
+/// use std::sync::Arc;
+/// use reticent::arrow::{RecordBatch, array::{ArrayRef, BooleanArray, Int64Array}};
+/// use reticent::{Adjacency, Fit, Privacy, Schema};
+///
+/// let schema = Schema::parse(r#"
+///     target = { name = "stays", kind = "boolean" }
+///     features = [{ name = "age", kind = "numeric", bounds = [18, 95] }]
+/// "#)?;
+/// let ages = Arc::new(Int64Array::from_iter_values((0..2000).map(|n| 20 + n % 60))) as ArrayRef;
+/// let stays = Arc::new(BooleanArray::from_iter((0..2000).map(|n| Some(n % 60 > 30)))) as ArrayRef;
+/// let patients = RecordBatch::try_from_iter([("age", ages), ("stays", stays)]).unwrap();
+/// let fit = Fit::new("logistic", &schema)?
+///     .privacy(Privacy::new(1.0, 1e-6, Adjacency::ReplaceOne)?)
+///     .run(vec![patients.clone()])?;
+/// let predictions = fit.model().predict_batch(&patients)?;
+/// assert_eq!(predictions.num_rows(), 2000);
+/// # Ok::<(), reticent::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Data {
     place: Place,
@@ -26,25 +51,32 @@ enum Place {
 }
 
 impl Data {
-    /// The same data set by another name. A run that is resumed must name its data as before; a source that was read from a
-    /// stream has no name of its own that lasts.
+    /// The same data set by another name. A run that is resumed must name its data as before. Files are named by their paths; record
+    /// batches have no name of their own, and a run of them with a [model file](crate::Fit::out) is refused without one.
     #[must_use]
     pub fn named(self, name: impl Into<String>) -> Self {
         Self { name: Some(name.into()), ..self }
     }
 
-    /// How a run calls it when it is resumed.
-    pub(crate) fn name(&self) -> String {
+    /// The name that a resumed run is compared by. `None` for record batches without one.
+    pub(crate) fn name(&self) -> Option<String> {
         match (&self.name, &self.place) {
-            (Some(name), _) => name.clone(),
-            (None, Place::Path(path)) => path.display().to_string(),
+            (Some(name), _) => Some(name.clone()),
+            (None, Place::Path(path)) => Some(path.display().to_string()),
             (None, Place::Source(source)) => {
-                source.files().iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ")
+                let files: Vec<String> =
+                    source.files().iter().map(|file| file.display().to_string()).collect();
+                (!files.is_empty()).then(|| files.join(", "))
             }
         }
     }
 
-    /// The files, laid out as stated. Sources keep their own layout.
+    /// The same for sentences.
+    pub(crate) fn label(&self) -> String {
+        self.name().unwrap_or_else(|| BATCHES.to_owned())
+    }
+
+    /// Files are laid out as stated. Sources keep their own layout.
     pub(crate) fn open(&self, layout: Layout) -> Result<Source, Error> {
         Ok(match &self.place {
             Place::Path(path) => Source::open(path)?.with_layout(layout),
@@ -88,6 +120,21 @@ impl From<Source> for Data {
         Self { place: Place::Source(source), name: None }
     }
 }
+
+impl From<Vec<RecordBatch>> for Data {
+    fn from(batches: Vec<RecordBatch>) -> Self {
+        Self::from(Source::from_batches(batches))
+    }
+}
+
+impl From<RecordBatch> for Data {
+    fn from(batch: RecordBatch) -> Self {
+        Self::from(vec![batch])
+    }
+}
+
+/// What messages have in place of the names of files.
+const BATCHES: &str = "record batches";
 
 /// What a schema states about the rows that it makes.
 pub(crate) fn shape(schema: &Schema, records: usize) -> TableShape {
@@ -170,6 +217,7 @@ pub(crate) fn records(rows: Rows) -> Result<Records, WallError> {
 /// The names of files in a sentence.
 pub(crate) fn files(source: &Source) -> String {
     match source.files() {
+        [] => BATCHES.to_owned(),
         [file] => file.display().to_string(),
         files => format!("{} files", files.len()),
     }

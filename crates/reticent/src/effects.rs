@@ -1,7 +1,7 @@
 //! Marginal effects: predictions as one column moves and the others stay in the middle. Public, as the model is.
 
 use reticent_core::model::{Predicted, Variances};
-use reticent_tables::{Column, Kind, Missing, Scale, Schema};
+use reticent_tables::{Column, Kind, Missing, Scale, Schema, Units};
 
 use crate::saved::SavedModel;
 
@@ -90,11 +90,14 @@ pub(crate) fn effects(model: &SavedModel) -> Vec<Effect> {
                 levels.map(|(k, level)| (k as f64, level.to_owned(), one(k))).collect()
             }
         };
-        let point = |(at, label, inputs): (f64, String, Vec<f64>)| {
-            let mut row = middle.clone();
+        let mut rows = middle.repeat(settings.len());
+        for (row, (.., inputs)) in rows.chunks_exact_mut(middle.len()).zip(&settings) {
             // An indicator of missing values stays as it is.
-            row[places.start..places.start + inputs.len()].copy_from_slice(&inputs);
-            predicted(model, &row).map(|(mean, target, records, with_privacy)| EffectPoint {
+            row[places.start..places.start + inputs.len()].copy_from_slice(inputs);
+        }
+        let predicted = model.posterior().predict(&rows, middle.len(), &BAND);
+        let point = |((at, label, _), predicted): ((f64, String, Vec<f64>), Predicted)| {
+            bands(predicted, model.units()).map(|(mean, target, records, with_privacy)| EffectPoint {
                 at,
                 label,
                 mean,
@@ -103,7 +106,7 @@ pub(crate) fn effects(model: &SavedModel) -> Vec<Effect> {
                 with_privacy,
             })
         };
-        let points: Option<Vec<EffectPoint>> = settings.into_iter().map(point).collect();
+        let points: Option<Vec<EffectPoint>> = settings.into_iter().zip(predicted).map(point).collect();
         let levels = !matches!(column.kind(), Kind::Numeric { .. });
         let (name, unit) = (column.name().to_owned(), column.unit().map(str::to_owned));
         found.extend(points.map(|points| Effect { column: name, unit, points, levels }));
@@ -125,11 +128,10 @@ fn number(scale: Scale, k: usize) -> (f64, String, Vec<f64>) {
 
 type Bands = (f64, Option<(f64, f64)>, (f64, f64), (f64, f64));
 
-/// A prediction with its bands, in the target's own units; none for models that predict nothing.
-fn predicted(model: &SavedModel, inputs: &[f64]) -> Option<Bands> {
-    let units = model.units();
+/// A prediction with its bands, in the target's own units; `None` for models without a target.
+fn bands(predicted: Predicted, units: Units) -> Option<Bands> {
     let about = |mean: f64, sd: f64, map: &dyn Fn(f64) -> f64| (map(mean - 2.0 * sd), map(mean + 2.0 * sd));
-    match model.posterior().predict(inputs, &BAND) {
+    match predicted {
         Predicted::Number { mean, variances: Variances { records, privacy, .. }, quantiles } => {
             let decode = |value: f64| units.decode(value);
             let target = Some((decode(quantiles[0]), decode(quantiles[1])));

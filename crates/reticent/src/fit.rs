@@ -9,7 +9,6 @@ use reticent_core::model::{
 use reticent_core::observer::Step;
 use reticent_core::receipt::{BOUNDS_WERE_STATED, Receipt};
 use reticent_core::wall::{Closed, NoiseSource, Wall};
-use reticent_files::{Access, AtomicFile};
 use reticent_tables::{Encoder, Layout, Rows, Schema, Source};
 use serde_json::{Value, json};
 
@@ -19,7 +18,7 @@ use crate::card::Card;
 use crate::charge::{Charge, OnProgress};
 use crate::data::{self, Data};
 use crate::error::{Error, ErrorKind};
-use crate::journal;
+use crate::fitted::{Fitted, keep};
 use crate::plan::{self, Plan, Request};
 use crate::resume::Place;
 use crate::saved::{Parts, SavedModel, score, within_bounds};
@@ -226,6 +225,7 @@ impl Fit {
     /// stays charged.
     pub fn run(mut self, data: impl Into<Data>) -> Result<Fitted, Error> {
         let data = data.into();
+        self.check_name(&data)?;
         // Bad settings are refused before a record is read.
         self.shape(&self.schema)?;
         let layout = self.layout.unwrap_or(self.schema.layout());
@@ -236,7 +236,7 @@ impl Fit {
         let test = self.test.take();
         let tests = test.as_ref().map(|test| test.open(layout)).transpose()?;
         // What could fail should fail before anything is spent.
-        let known = if schema.bounds_to_buy().next().is_some() { schema.unscaled() } else { schema.clone() };
+        let known = if schema.private_bounds().next().is_some() { schema.unscaled() } else { schema.clone() };
         let encoder = Encoder::new(&known)?;
         if let Some(tests) = &tests {
             self.check_tests(&source, tests, &encoder)?;
@@ -286,7 +286,7 @@ impl Fit {
             (None, None) => None,
         };
         if let (Some(score), Some(test), Some(out), false) = (&score, &test, &out, self.test_is_public) {
-            scores::write(out, test.name(), score)?;
+            scores::write(out, test.label(), score)?;
         }
         Ok(Fitted { model, score, bytes })
     }
@@ -382,6 +382,15 @@ impl Fit {
         Ok(())
     }
 
+    /// A run with a journal can be resumed, and then its data must be the same.
+    fn check_name(&self, data: &Data) -> Result<(), Error> {
+        if self.out.is_none() || data.name().is_some() {
+            return Ok(());
+        }
+        let message = "record batches have no name, which a run with a model file is resumed by";
+        Err(Error::settings(message, "give them one with `Data::named`"))
+    }
+
     /// The public number of records. Under add/remove it must not be read from the file, not even whether there are any.
     fn number_of_records(&self, source: &Source, rows: usize) -> Result<usize, Error> {
         let adjacency = self.privacy.map(|privacy| privacy.adjacency());
@@ -408,7 +417,7 @@ impl Fit {
     /// What is fitted to what, how: a run that is resumed must be the same.
     fn whole_run(&self, data: &Data, plan: &Value) -> Value {
         json!({
-            "data": data.name(),
+            "data": data.label(),
             "schema": self.schema.fingerprint(),
             "asked": self.privacy.map(|privacy| [privacy.epsilon(), privacy.delta()]),
             "adjacency": self.privacy.map(|privacy| privacy.adjacency().to_string()),
@@ -474,75 +483,7 @@ struct Inferred {
     closed: Closed,
 }
 
-/// Puts the model on the disk, settles the run, and only then gives up its journal.
-fn keep(out: Option<&Path>, charge: &Charge, bytes: &[u8], closed: Closed) -> Result<(), Error> {
-    let io = |why: String| Error::of(ErrorKind::Io, &why, "check the disk");
-    charge.before_the_model(journal::sha256(bytes)).map_err(io)?;
-    if let Some(out) = out {
-        reticent_files::write(out, Access::Owner, bytes).map_err(|error| Error::not_written(out, &error))?;
-    }
-    closed.settle().map_err(|error| {
-        let error = Error::from(error);
-        let (message, hint) = (format!("the model is written, but {}", error.message()), error.hint());
-        let hint = hint.map(str::to_owned);
-        if out.is_some() { error.reworded(message, hint) } else { error }
-    })?;
-    charge.forget();
-    Ok(())
-}
-
 /// Tries to write beside the file, before anything is spent on what will go there.
 fn check_writable(file: &Path) -> Result<(), Error> {
     reticent_files::check_writable(file).map_err(|error| Error::not_written(file, &error))
-}
-
-/// A fit that was made: settled with the ledger, and in its model file if it has one.
-pub struct Fitted {
-    model: SavedModel,
-    score: Option<Score>,
-    bytes: Vec<u8>,
-}
-
-impl Fitted {
-    /// The posterior.
-    #[must_use]
-    pub fn posterior(&self) -> &dyn Posterior {
-        self.model.posterior()
-    }
-
-    /// What was spent, on what, and under which assumptions: as the ledger and the model file have it.
-    #[must_use]
-    pub fn receipt(&self) -> &Receipt {
-        self.model.receipt()
-    }
-
-    /// The model with its schema and card, to predict with.
-    #[must_use]
-    pub fn model(&self) -> &SavedModel {
-        &self.model
-    }
-
-    /// How good it is on the test records, if there were any.
-    ///
-    /// # Privacy
-    /// Exact statistics of the test records: no receipt covers them.
-    #[must_use]
-    pub fn score(&self) -> Option<&Score> {
-        self.score.as_ref()
-    }
-
-    /// Writes the model to a file that is not there yet. Its owner alone may read it; to publish it, change that.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Io`] if there is such a file, or it cannot be written.
-    pub fn save(&self, file: impl AsRef<Path>) -> Result<(), Error> {
-        use std::io::Write as _;
-        let file = file.as_ref();
-        let write = || {
-            let whole = AtomicFile::create(file, Access::Owner)?;
-            whole.file()?.write_all(&self.bytes)?;
-            whole.finish_new().map(drop)
-        };
-        write().map_err(|error| Error::not_written(file, &error))
-    }
 }

@@ -47,6 +47,7 @@ mod data;
 mod effects;
 mod error;
 mod fit;
+mod fitted;
 mod guarded;
 mod journal;
 mod plan;
@@ -64,7 +65,8 @@ pub use card::{Asked, Card, PublicTest};
 pub use data::Data;
 pub use effects::{Effect, EffectPoint};
 pub use error::{Error, ErrorKind};
-pub use fit::{Fit, Fitted};
+pub use fit::Fit;
+pub use fitted::Fitted;
 pub use guarded::silence_caught_panics;
 pub use plan::Plan;
 pub use saved::SavedModel;
@@ -81,6 +83,7 @@ pub use reticent_core::model::{
 pub use reticent_core::observer::Step;
 pub use reticent_core::receipt::{Entry, Receipt};
 pub use reticent_ledger::{Account, Amount, Charge, Ledger, LedgerError, State, Unfinished};
+pub use reticent_tables::arrow;
 pub use reticent_tables::{
     Check, Column, ColumnCheck, Delimiter, Format, Header, Kind, Layout, ModelFile, Origin, Scale, Schema,
     SchemaError, Source, Spots, TableError, Units,

@@ -1,32 +1,33 @@
-//! Predictions for the records of a data set, as columns of a file.
+//! Predictions for the records of a data set, as columns of a file or of a record batch.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use reticent_core::model::Predicted;
-use reticent_tables::{Encoder, Predictions, Source, Units};
+use reticent_tables::arrow::RecordBatch;
+use reticent_tables::arrow::array::{ArrayRef, Float64Array};
+use reticent_tables::arrow::schema::{DataType, Field, Schema};
+use reticent_tables::{Encoder, Predictions, Source, TableError, Units};
 
 use crate::error::Error;
 use crate::saved::SavedModel;
 
-/// Quantiles of a prediction, and what their columns are called.
+/// Quantiles of a prediction, and the names of their columns.
 const QUANTILES: [(f64, &str); 5] =
     [(0.05, "q05"), (0.25, "q25"), (0.5, "q50"), (0.75, "q75"), (0.95, "q95")];
+
+/// Records that are predicted at once.
+const BLOCK: usize = 8192;
 
 /// Writes the predictions for a data set; the names of their columns.
 pub(crate) fn write(model: &SavedModel, source: &Source, out: &Path) -> Result<Vec<String>, Error> {
     let encoder = Encoder::of_features(model.schema())?;
-    let units = model.units();
-    let probabilities = QUANTILES.map(|(probability, _)| probability);
     let names = names(model, encoder.width());
     let texts: Vec<&str> = names.iter().map(String::as_str).collect();
     let mut predictions = Predictions::create(out, &texts)?;
     let mut batches = encoder.stream(source);
     while let Some(batch) = batches.next_batch()? {
-        let mut columns = vec![Vec::with_capacity(batch.rows().len()); names.len()];
-        for row in batch.rows() {
-            let values = values(model.posterior().predict(row, &probabilities), units);
-            columns.iter_mut().zip(values).for_each(|(column, value)| column.push(value));
-        }
+        let columns = columns(model, batch.values(), encoder.width(), names.len());
         let slices: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
         predictions.append(&slices)?;
     }
@@ -34,9 +35,35 @@ pub(crate) fn write(model: &SavedModel, source: &Source, out: &Path) -> Result<V
     Ok(names)
 }
 
+/// The predictions for the rows of a batch, in their order.
+pub(crate) fn batch(model: &SavedModel, batch: &RecordBatch) -> Result<RecordBatch, Error> {
+    let encoder = Encoder::of_features(model.schema())?;
+    let names = names(model, encoder.width());
+    let values = encoder.encode(batch)?.into_values();
+    let columns = columns(model, &values, encoder.width(), names.len());
+    let arrays = columns.into_iter().map(|column| Arc::new(Float64Array::from(column)) as ArrayRef);
+    let fields = names.iter().map(|name| Field::new(name, DataType::Float64, false));
+    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+    let given = names.len();
+    RecordBatch::try_new(schema, arrays.collect())
+        .map_err(|_| TableError::Columns { names: given, given }.into())
+}
+
+/// The columns of predictions for encoded rows, in the target's own units.
+fn columns(model: &SavedModel, rows: &[f64], width: usize, count: usize) -> Vec<Vec<f64>> {
+    let (units, probabilities) = (model.units(), QUANTILES.map(|(probability, _)| probability));
+    let mut columns = vec![Vec::with_capacity(rows.len() / width); count];
+    for block in rows.chunks(BLOCK * width) {
+        for predicted in model.posterior().predict(block, width, &probabilities) {
+            append(predicted, units, &mut columns);
+        }
+    }
+    columns
+}
+
 /// The columns of predictions, as those of any record have them.
 fn names(model: &SavedModel, inputs: usize) -> Vec<String> {
-    match model.posterior().predict(&vec![0.0; inputs], &[]) {
+    match model.posterior().predict_row(&vec![0.0; inputs], &[]) {
         Predicted::Number { .. } => {
             ["mean", "sd"].into_iter().chain(QUANTILES.map(|(_, name)| name)).map(str::to_owned).collect()
         }
@@ -60,20 +87,25 @@ fn names(model: &SavedModel, inputs: usize) -> Vec<String> {
     }
 }
 
-fn values(predicted: Predicted, units: Units) -> Vec<f64> {
+fn append(predicted: Predicted, units: Units, columns: &mut [Vec<f64>]) {
     match predicted {
         Predicted::Number { mean, variances, quantiles } => {
             let quantiles = quantiles.into_iter().map(|quantile| units.decode(quantile));
             let sd = units.decode_sd(variances.total().sqrt());
-            [units.decode(mean), sd].into_iter().chain(quantiles).collect()
+            push(columns, [units.decode(mean), sd].into_iter().chain(quantiles));
         }
-        Predicted::Class { probability, .. } => vec![1.0 - probability, probability],
+        Predicted::Class { probability, .. } => push(columns, [1.0 - probability, probability]),
         Predicted::Component { log_density, probabilities } => {
-            std::iter::once(log_density).chain(probabilities).collect()
+            push(columns, std::iter::once(log_density).chain(probabilities));
         }
-        Predicted::Topics { bound, words, shares } => [bound, words].into_iter().chain(shares).collect(),
+        Predicted::Topics { bound, words, shares } => push(columns, [bound, words].into_iter().chain(shares)),
         Predicted::Reconstruction { bound, probabilities, .. } => {
-            std::iter::once(bound).chain(probabilities).collect()
+            push(columns, std::iter::once(bound).chain(probabilities));
         }
     }
+}
+
+/// Appends one value to each column.
+fn push(columns: &mut [Vec<f64>], values: impl IntoIterator<Item = f64>) {
+    columns.iter_mut().zip(values).for_each(|(column, value)| column.push(value));
 }

@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use reticent_core::model::{Bounded, Model, Posterior, Predicted, QUANTILES, Saved, Score, Scorer, model};
+use reticent_core::model::{Bounded, Model, Posterior, QUANTILES, Saved, Score, Scorer, model};
 use reticent_core::receipt::Receipt;
+use reticent_tables::arrow::RecordBatch;
 use reticent_tables::{Array, Column, Encoder, Header, Kind, ModelFile, Scale, Schema, Source, Units};
 use serde_json::{Value, json};
 
@@ -186,6 +187,15 @@ impl SavedModel {
         self.guarded(|model| predict::write(model, &source, out.as_ref()))?
     }
 
+    /// The predictions for the rows of a batch, in their order, in the target's own units: the columns that [`predict`](Self::predict) writes,
+    /// without `row`.
+    ///
+    /// # Errors
+    /// [`Error`] if the batch lacks a feature of the schema.
+    pub fn predict_batch(&self, batch: &RecordBatch) -> Result<RecordBatch, Error> {
+        self.guarded(|model| predict::batch(model, batch))?
+    }
+
     /// Compares predictions with the targets of a data set.
     ///
     /// # Privacy
@@ -224,24 +234,29 @@ fn unusable() -> Error {
 
 /// Whether a model can predict for so many inputs. Arrays of sizes that do not fit together are only noticed by trying.
 fn predicts(posterior: &dyn Posterior, inputs: usize) -> bool {
-    guarded(|| posterior.predict(&vec![0.0; inputs], &[0.5])).is_some()
+    guarded(|| posterior.predict_row(&vec![0.0; inputs], &[0.5])).is_some()
 }
 
 /// Compares predictions with the targets of a data set.
 pub(crate) fn score(posterior: &dyn Posterior, schema: &Schema, source: &Source) -> Result<Score, Error> {
     let encoder = Encoder::new(schema)?;
     let mut scorer = Scorer::new(schema.target_units().map_or(1.0, |units| units.unit));
+    let (width, mut inputs, mut targets) = (encoder.feature_width(), Vec::new(), Vec::new());
     let mut batches = encoder.stream(source);
     while let Some(batch) = batches.next_batch()? {
+        inputs.clear();
+        targets.clear();
         for row in batch.rows() {
-            let (inputs, target) = row.split_at(encoder.feature_width());
+            let (features, target) = row.split_at(width);
             if target.iter().any(|value| !value.is_finite()) {
                 scorer.leave_out();
                 continue;
             }
-            let predicted: Predicted = posterior.predict(inputs, &QUANTILES);
-            scorer.add(&predicted, target.first().copied().unwrap_or(0.0));
+            inputs.extend_from_slice(features);
+            targets.push(target.first().copied().unwrap_or(0.0));
         }
+        let predicted = posterior.predict(&inputs, width, &QUANTILES);
+        predicted.iter().zip(&targets).for_each(|(predicted, target)| scorer.add(predicted, *target));
     }
     scorer.finish().ok_or_else(|| {
         let message = format!("{}: there are no records to test on", data::files(source));

@@ -73,20 +73,20 @@ fn main() {
     let privacy = Privacy::new(1.0, 1e-9, Adjacency::ReplaceOne).expect("a budget");
     for format in ["parquet", "csv"] {
         let (file, schema) = write(folder.path(), format);
-        let mut least = (f64::INFINITY, f64::INFINITY);
+        let mut min = (f64::INFINITY, f64::INFINITY);
         for _ in 0..REPEATS {
             let start = Instant::now();
             black_box(read(&file, &schema));
-            least.0 = least.0.min(start.elapsed().as_secs_f64());
+            min.0 = min.0.min(start.elapsed().as_secs_f64());
             let start = Instant::now();
             released(&file, &schema, &privacy);
-            least.1 = least.1.min(start.elapsed().as_secs_f64());
+            min.1 = min.1.min(start.elapsed().as_secs_f64());
         }
-        let ratio = least.1 / least.0;
+        let ratio = min.1 / min.0;
         println!(
             "{format:<8} read {:.0} ms, read and released {:.0} ms, ratio {ratio:.2} (aim {AIM}) {}",
-            1e3 * least.0,
-            1e3 * least.1,
+            1e3 * min.0,
+            1e3 * min.1,
             if ratio <= AIM { "met" } else { "MISSED" }
         );
     }

@@ -1,4 +1,4 @@
-//! NoiseTreatment and encoding against arrow's readers alone, which only decode: ratios of times, taken in turns in one run.
+//! Reading and encoding against arrow's readers alone, which only decode: ratios of times, taken in turns in one run.
 //!
 //! `cargo bench --package reticent-tables`. The aim is half of arrow's speed or more for numbers, booleans and levels. There is
 //! none for texts: finding and counting words is work that arrow's readers do not begin.
@@ -108,7 +108,7 @@ fn write(folder: &Path, name: &str, batch: &RecordBatch) -> (PathBuf, PathBuf) {
     (csv, parquet)
 }
 
-/// Arrow's reader of CSV, told the types.
+/// Arrow's reader of CSV, given the types.
 fn arrow_csv_alone(path: &Path, batch: &RecordBatch) {
     let file = BufReader::with_capacity(1 << 18, File::open(path).expect("a file"));
     let builder = arrow_csv::ReaderBuilder::new(batch.schema()).with_header(true).with_batch_size(8192);
@@ -134,18 +134,18 @@ fn encoded(path: &Path, schema: &Schema) {
     }
 }
 
-/// The least seconds of each of two calls, taken in turns.
+/// The minimum seconds of each of two calls, taken in turns.
 fn interleaved(mut a: impl FnMut(), mut b: impl FnMut()) -> (f64, f64) {
-    let mut least = (f64::INFINITY, f64::INFINITY);
+    let mut min = (f64::INFINITY, f64::INFINITY);
     for _ in 0..REPEATS {
         let start = Instant::now();
         a();
-        least.0 = least.0.min(start.elapsed().as_secs_f64());
+        min.0 = min.0.min(start.elapsed().as_secs_f64());
         let start = Instant::now();
         b();
-        least.1 = least.1.min(start.elapsed().as_secs_f64());
+        min.1 = min.1.min(start.elapsed().as_secs_f64());
     }
-    least
+    min
 }
 
 fn report(what: &str, aim: Option<f64>, (alone, ours): (f64, f64)) {

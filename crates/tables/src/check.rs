@@ -1,4 +1,4 @@
-//! What is in a data set that its schema does not allow. For whoever holds the data: nothing here is private.
+//! What is in a data set that its schema does not allow. For the curator of the data: nothing here is private.
 
 use std::io::Read;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::encode::{Encoder, Levels, Place, Value, number, texts, truth};
 use crate::error::TableError;
 use crate::schema::{Column, Kind, Missing, Scale, Schema};
-use crate::source::{Chunk, Columns, Declared, Delimiter, Format, Source, Wanted};
+use crate::source::{Chunk, Chunked, Declared, Delimiter, Format, Source, Wanted};
 
 /// Places that are listed; all are counted.
 const LISTED: usize = 5;
@@ -39,7 +39,7 @@ pub struct FileCheck {
 /// Values of a column that its schema does not allow.
 #[derive(Debug, Clone, Serialize)]
 pub struct ColumnCheck {
-    /// The column.
+    /// As the schema has it.
     pub name: String,
     /// The type that the file declares. CSV files declare none.
     pub stored: Option<&'static str>,
@@ -64,7 +64,7 @@ pub struct ColumnCheck {
 pub struct Spots {
     /// How often.
     pub count: u64,
-    /// The first places: lines of a CSV file, the header being 1, or rows of a Parquet file, from 1. Of several files, those of each
+    /// The first places: lines of a CSV file, the header being 1, or rows of a Parquet file or of record batches, from 1. Of several files, those of each
     /// by itself.
     pub first: Vec<u64>,
 }
@@ -93,7 +93,7 @@ impl Check {
             records: 0,
             file: look(schema, source, &declared)?,
             malformed_lines: Spots::default(),
-            columns: schema.columns().map(|column| ColumnCheck::new(column, source, &declared)).collect(),
+            columns: schema.columns().map(|column| ColumnCheck::new(column, &declared)).collect(),
         };
         let present = |column: &&Column| declared.iter().any(|known| known.name == column.name());
         let columns: Vec<&Column> = schema.columns().filter(present).collect();
@@ -121,7 +121,7 @@ impl Check {
                 (file, in_file) = (Some(chunk.file), 0);
             }
             values.clear();
-            encoder.encode(&chunk, &mut values);
+            encoder.append_chunk(&chunk, &mut values);
             if first.is_empty() {
                 first = values[..encoder.width()].to_vec();
             }
@@ -130,19 +130,19 @@ impl Check {
             for (k, (reader, name)) in readers.iter().zip(&wanted).enumerate() {
                 let found = self.columns.iter_mut().find(|column| column.name == name.name);
                 let found = found.expect("columns are those of the schema");
-                reader.count(&chunk.columns, k, offset, &skipped, found);
+                reader.count(&chunk.records, k, offset, &skipped, found);
                 let same = |row: &[f64]| bits(&row[places[k].clone()]).eq(bits(&first[places[k].clone()]));
                 found.constant &= values.chunks_exact(encoder.width()).all(same);
             }
-            self.records += chunk.rows as u64;
-            in_file += chunk.rows as u64;
+            self.records += chunk.rows() as u64;
+            in_file += chunk.rows() as u64;
         }
         Ok(())
     }
 
     /// Lines that do not parse are counted as such, and not once more in each column.
     fn skip_malformed(&mut self, chunk: &Chunk<'_>, offset: u64) -> Vec<usize> {
-        let Columns::Written(written) = &chunk.columns else { return Vec::new() };
+        let Chunked::Written(written) = &chunk.records else { return Vec::new() };
         written.malformed().iter().for_each(|&row| self.malformed_lines.add(offset + row as u64));
         written.malformed().to_vec()
     }
@@ -152,15 +152,15 @@ fn bits(values: &[f64]) -> impl Iterator<Item = u64> {
     values.iter().map(|value| value.to_bits())
 }
 
-/// Bounds that have yet to be bought are no part of what is checked; the public range is.
+/// Private bounds are not known yet: values are checked against their public range.
 fn without_private_bounds(schema: &Schema) -> Schema {
-    let bought = schema.bounds_to_buy().map(|(column, range)| (column.name().to_owned(), range));
-    bought.collect::<Vec<_>>().into_iter().fold(schema.clone(), |schema, (name, (low, high))| {
-        schema.with_bought_bounds(&name, low, high).unwrap_or(schema)
+    let private = schema.private_bounds().map(|(column, range)| (column.name().to_owned(), range));
+    private.collect::<Vec<_>>().into_iter().fold(schema.clone(), |schema, (name, (low, high))| {
+        schema.with_private_bounds(&name, low, high).unwrap_or(schema)
     })
 }
 
-/// How the values of a column are told apart.
+/// How the values of a column are classified.
 enum Reader {
     Number(Option<(f64, f64)>),
     Flag,
@@ -183,7 +183,7 @@ impl Reader {
 
     fn count(
         &self,
-        columns: &Columns,
+        records: &Chunked,
         column: usize,
         offset: u64,
         skipped: &[usize],
@@ -194,9 +194,9 @@ impl Reader {
                 self.value(text, offset + row as u64, found);
             }
         };
-        match columns {
-            Columns::Written(written) => written.column(column).enumerate().for_each(&mut value),
-            Columns::Stored(arrays) => texts(&arrays[column]).iter().enumerate().for_each(&mut value),
+        match records {
+            Chunked::Written(written) => written.column(column).enumerate().for_each(&mut value),
+            Chunked::Batch(batch) => texts(batch.column(column)).iter().enumerate().for_each(&mut value),
         }
     }
 
@@ -231,9 +231,9 @@ impl Reader {
 }
 
 impl ColumnCheck {
-    fn new(column: &Column, source: &Source, declared: &[Declared]) -> Self {
+    fn new(column: &Column, declared: &[Declared]) -> Self {
         let known = declared.iter().find(|known| known.name == column.name());
-        let stored = known.and_then(|known| known.found).filter(|_| source.format() == Format::Parquet);
+        let stored = known.and_then(|known| known.found);
         Self {
             name: column.name().to_owned(),
             stored: stored.map(|found| found.name()),

@@ -12,7 +12,7 @@ use crate::source::Format;
 /// schema and types, never a value, nor the columns of a CSV file, since the first line of one without a header is a
 /// record. Attacked by `no_message_contains_a_value` and `no_value_and_no_type_is_an_error`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs, reason = "each message says what its variant and fields are")]
+#[allow(missing_docs, reason = "each message describes its variant and fields")]
 pub enum TableError {
     #[error("{}: cannot be read ({kind}); hint: check the path and its permissions", file.display())]
     Unreadable { file: PathBuf, kind: io::ErrorKind },
@@ -31,11 +31,14 @@ pub enum TableError {
     #[error("{}: there are two columns {column:?}; hint: rename one", file.display())]
     TwoColumns { file: PathBuf, column: String },
     #[error(
-        "column {column:?}: its bounds have yet to be bought; hint: buy them first, or state `bounds = [low, high]`"
+        "column {column:?}: its private bounds have yet to be estimated; hint: estimate them first, or state `bounds = [low, high]`"
     )]
     NoBounds { column: String },
-    #[error("{}, column {column:?}: more than {most} different texts; hint: leave it out, or make it a text with a vocabulary", file.display())]
-    ManyLevels { file: PathBuf, column: String, most: usize },
+    #[error("{}, column {column:?}: more than {max} different texts; hint: leave it out, or make it a text with a vocabulary", file.display())]
+    ManyLevels { file: PathBuf, column: String, max: usize },
+    /// Without the message of the reader, which may contain a value.
+    #[error("the reader of record batches failed; hint: read the batches without a fit to see why")]
+    Reader,
     #[error("the data set has no column {column:?} for a target; hint: check the spelling")]
     NoTarget { column: String },
     #[error("column {column:?} has no value that can be used; hint: choose another target")]

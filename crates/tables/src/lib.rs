@@ -1,11 +1,12 @@
 //! Tables in, model files out.
 //!
-//! - A [`Schema`] says what is publicly known about a table: which columns are used, and the [`Kind`], bounds or levels of
+//! - A [`Schema`] states what is publicly known about a table: which columns are used, and the [`Kind`], bounds or levels of
 //!   each. It is a TOML file that a person writes, and [valid](Column::new) once it is read.
-//! - A [`Source`] is a data set: CSV or Parquet files, read in batches. One line is one record.
-//! - An [`Encoder`] turns records into rows of numbers by the schema alone. It has a code for every value, and streams [`Batches`],
-//!   reads a [`Table`], or counts all [`Rows`] and reads them again in passes if they are too many to keep.
-//! - A [`Check`] counts the values that a schema does not allow, for whoever holds the data. It is not private.
+//! - A [`Source`] is a data set: CSV or Parquet files, a stream, or record batches of Apache [Arrow](arrow). One line of a file, and one row of
+//!   a batch, is one record.
+//! - An [`Encoder`] turns records into rows of numbers by the schema alone. It has a code for every value. It [encodes](Encoder::encode) a record batch,
+//!   streams [`Batches`] of a source, reads a [`Table`], or counts all [`Rows`] and reads them again in passes if they are too many to keep.
+//! - A [`Check`] counts the values that a schema does not allow, for the curator of the data. It is not private.
 //! - [`Predictions`] go to a file, keyed to the records. A [`ModelFile`] holds a fitted model: arrays, schema, receipt.
 //!
 //! ```
@@ -35,12 +36,13 @@
 //! ```
 //!
 //! # Privacy
-//! Everything here runs before the wall, on the side of the records. One line of a file is one record, and a row is a function of
+//! Everything here runs before the wall, on the side of the records. One line of a file is one record, as is one row of a batch, and an encoded row is a function of
 //! one record and the schema: neighbouring files are neighbouring data sets, and what is known about a row's range is public.
-//! Every value and every stored type has a code, so no error depends on a record. Nothing is scaled by the data's own range or deviation, unless someone
-//! [assumes](Schema::from_data_assuming_public) these to be public, and then the schema says so. Messages contain no value
+//! Every value and every stored type has a code, so no error depends on a record. Nothing is scaled by the data's own range or deviation, unless
+//! these are [assumed](Schema::from_data_assuming_public) to be public, which the schema states. Messages contain no value
 //! of a record, and nothing is counted but by a [`Check`].
 
+pub mod arrow;
 mod caught;
 mod check;
 mod encode;

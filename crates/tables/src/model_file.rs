@@ -25,7 +25,7 @@ const CHECKSUM: &str = "checksum";
 ///
 /// The texts are in the file's `__metadata__`, each of them JSON under the name of the [`Header`]'s field, beside
 /// `reticent_format` and `checksum`. The checksum is the SHA-256 of all other texts and of all arrays, so that damage and
-/// careless edits are noticed. It is **not a signature**: whoever changes the file on purpose can compute it anew.
+/// careless edits are noticed. It is **not a signature**: a deliberate change can recompute it.
 ///
 /// ```
 /// use reticent_tables::{Array, Header, ModelFile};
@@ -44,7 +44,7 @@ pub struct ModelFile {
     pub arrays: BTreeMap<String, Array>,
 }
 
-/// What a model file says beside its arrays. What is unknown here is kept as JSON, so that models need not be known.
+/// What a model file holds beside its arrays. Parts that depend on the model are JSON, so that this crate does not depend on models.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Header {
@@ -58,9 +58,9 @@ pub struct Header {
     pub bounds: Value,
     /// The plan that was carried out.
     pub plan: Value,
-    /// The receipt.
+    /// What was spent, on what, and under which assumptions.
     pub receipt: Value,
-    /// The model card.
+    /// What the model is for, its scores on public records and its state.
     pub card: Value,
 }
 
@@ -75,19 +75,19 @@ impl Array {
     /// An array of these values.
     ///
     /// # Errors
-    /// [`ModelFault::Shape`] if they are not as many as the shape says.
+    /// [`ModelFault::Shape`] if their number is not the product of the shape.
     pub fn new(shape: Vec<usize>, values: Vec<f64>) -> Result<Self, ModelFault> {
         let length = shape.iter().try_fold(1usize, |length, &size| length.checked_mul(size));
         if length == Some(values.len()) { Ok(Self { shape, values }) } else { Err(ModelFault::Shape) }
     }
 
-    /// Its lengths.
+    /// The length along each index.
     #[must_use]
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
 
-    /// Its values.
+    /// All values, the last index running fastest.
     #[must_use]
     pub fn values(&self) -> &[f64] {
         &self.values
@@ -96,7 +96,7 @@ impl Array {
 
 /// What is wrong with a model file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs, reason = "each message says what its variant and fields are")]
+#[allow(missing_docs, reason = "each message describes its variant and fields")]
 pub enum ModelFault {
     #[error("not a model file, or cut short; hint: give a file that a fit has written")]
     NotAModel,
@@ -110,7 +110,7 @@ pub enum ModelFault {
     Checksum,
     #[error("its checksum is right, but its header is not that of a model; hint: fit the model again")]
     Header,
-    #[error("an array does not have as many values as its shape says")]
+    #[error("an array does not have as many values as its shape requires")]
     Shape,
     #[error("an array has a name that the format reserves")]
     Name,
@@ -118,7 +118,7 @@ pub enum ModelFault {
 
 /// Why a model file could not be read or written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs, reason = "each message says what its variant and fields are")]
+#[allow(missing_docs, reason = "each message describes its variant and fields")]
 pub enum ModelFileError {
     #[error("{}: cannot be read ({kind}); hint: check the path and its permissions", file.display())]
     Unreadable { file: PathBuf, kind: io::ErrorKind },
@@ -209,7 +209,7 @@ impl ModelFile {
     /// Reads the contents of a file.
     ///
     /// # Errors
-    /// [`ModelFault`] says what is wrong with it.
+    /// [`ModelFault`] if they are not those of a model file.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ModelFault> {
         let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|_| ModelFault::NotAModel)?;
         let texts: HashMap<String, String> = metadata.metadata().clone().ok_or(ModelFault::NotAModel)?;

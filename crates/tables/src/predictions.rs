@@ -14,9 +14,8 @@ use parquet::file::properties::WriterProperties;
 use reticent_files::{Access, AtomicFile};
 
 use crate::error::TableError;
-use crate::source::Format;
 
-/// The column that says which record of the input a prediction is for, from 0.
+/// The column with the number of the record that a prediction is for, from 0.
 const ROW: &str = "row";
 
 /// Writes predictions to a CSV or Parquet file, whichever its name ends with. The file appears when it is finished.
@@ -60,11 +59,10 @@ impl Predictions {
         let path = path.as_ref();
         // Other endings that can be read are not written.
         let ending = |ending: &str| path.extension().is_some_and(|found| found.eq_ignore_ascii_case(ending));
-        let format = match (ending("csv"), ending("parquet")) {
-            (true, _) => Format::Csv,
-            (_, true) => Format::Parquet,
-            _ => return Err(TableError::UnknownFormat { file: path.to_owned() }),
-        };
+        let is_csv = ending("csv");
+        if !is_csv && !ending("parquet") {
+            return Err(TableError::UnknownFormat { file: path.to_owned() });
+        }
         let mut seen = HashSet::from([ROW]);
         if let Some(twice) = names.iter().find(|name| !seen.insert(name)) {
             return Err(TableError::TwoColumns { file: path.to_owned(), column: (*twice).to_owned() });
@@ -75,18 +73,15 @@ impl Predictions {
         let schema = Arc::new(Schema::new(fields));
         let file = AtomicFile::create(path, Access::Owner).map_err(|error| unwritable(path, error.kind()))?;
         let output = file.file().map_err(|error| unwritable(path, error.kind()))?;
-        let writer = match format {
-            Format::Csv => {
-                let mut writer = BufWriter::new(output);
-                let header: Vec<String> = [ROW].iter().chain(names).map(|name| field(name)).collect();
-                writeln!(writer, "{}", header.join(",")).map_err(|error| unwritable(path, error.kind()))?;
-                Writer::Csv(writer)
-            }
-            Format::Parquet => {
-                let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-                let writer = ArrowWriter::try_new(output, schema.clone(), Some(properties));
-                Writer::Parquet(Box::new(writer.map_err(|_| unwritable(path, io::ErrorKind::Other))?))
-            }
+        let writer = if is_csv {
+            let mut writer = BufWriter::new(output);
+            let header: Vec<String> = [ROW].iter().chain(names).map(|name| field(name)).collect();
+            writeln!(writer, "{}", header.join(",")).map_err(|error| unwritable(path, error.kind()))?;
+            Writer::Csv(writer)
+        } else {
+            let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+            let writer = ArrowWriter::try_new(output, schema.clone(), Some(properties));
+            Writer::Parquet(Box::new(writer.map_err(|_| unwritable(path, io::ErrorKind::Other))?))
         };
         Ok(Self { file, path: path.to_owned(), schema, writer, rows: 0 })
     }

@@ -150,7 +150,7 @@ fn spent(model: &SavedModel) -> Spent {
 
 /// Noise and data uncertainty apart, in the middle of all columns.
 fn uncertainty(model: &SavedModel) -> Option<Variances> {
-    let (variances, scale, what) = match model.posterior().predict(&model.middle(), &[]) {
+    let (variances, scale, what) = match model.posterior().predict_row(&model.middle(), &[]) {
         Predicted::Number { variances, .. } => {
             let unit = model.units().unit;
             (variances, unit * unit, "a target about its prediction")

@@ -7,8 +7,12 @@ use crate::model::{Highlight, ModelError, Point, Posterior, Predicted, Saved};
 pub struct Bounded<F>(pub F);
 
 impl<F: Posterior> Posterior for Bounded<F> {
-    fn predict(&self, inputs: &[f64], probabilities: &[f64]) -> Predicted {
-        self.0.predict(inputs, probabilities).within_bounds()
+    fn predict_row(&self, inputs: &[f64], probabilities: &[f64]) -> Predicted {
+        self.0.predict_row(inputs, probabilities).within_bounds()
+    }
+    fn predict(&self, rows: &[f64], width: usize, probabilities: &[f64]) -> Vec<Predicted> {
+        let predicted = self.0.predict(rows, width, probabilities);
+        predicted.into_iter().map(Predicted::within_bounds).collect()
     }
     fn points(&self) -> Vec<Point> {
         self.0.points()
@@ -25,8 +29,11 @@ impl<F: Posterior> Posterior for Bounded<F> {
 }
 
 impl Posterior for Box<dyn Posterior> {
-    fn predict(&self, inputs: &[f64], probabilities: &[f64]) -> Predicted {
-        self.as_ref().predict(inputs, probabilities)
+    fn predict_row(&self, inputs: &[f64], probabilities: &[f64]) -> Predicted {
+        self.as_ref().predict_row(inputs, probabilities)
+    }
+    fn predict(&self, rows: &[f64], width: usize, probabilities: &[f64]) -> Vec<Predicted> {
+        self.as_ref().predict(rows, width, probabilities)
     }
     fn points(&self) -> Vec<Point> {
         self.as_ref().points()

@@ -21,7 +21,7 @@
 //! let (fitted, receipt) =
 //!     plan.run(Records::new(values, 2)?, NoiseSource::from_os()?, Some(&privacy), Box::new(Unlimited))?;
 //! let again = model("regression")?.load(&fitted.save()?)?; // as if from a file
-//! assert_eq!(again.predict(&[0.5], &[0.05, 0.95]), fitted.predict(&[0.5], &[0.05, 0.95]));
+//! assert_eq!(again.predict_row(&[0.5], &[0.05, 0.95]), fitted.predict_row(&[0.5], &[0.05, 0.95]));
 //! assert!(receipt.guarantee.cost().is_some_and(|cost| cost.epsilon.upper <= 1.0));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -5,9 +5,16 @@ use serde::Serialize;
 
 /// A fitted model. All of it is public if the fit was private.
 pub trait Posterior: Send + Sync {
-    /// The prediction for a record with these inputs, with the quantiles of these probabilities if the target is
-    /// numeric.
-    fn predict(&self, inputs: &[f64], probabilities: &[f64]) -> Predicted;
+    /// The prediction for one record with these inputs, with the quantiles of these probabilities if the target is a number.
+    fn predict_row(&self, inputs: &[f64], probabilities: &[f64]) -> Predicted;
+    /// The predictions for many records: `rows` has the inputs of one after the other, `width` numbers each. The same as
+    /// [`predict_row`](Self::predict_row) for each, with one virtual call for all.
+    ///
+    /// # Panics
+    /// If `width` is 0.
+    fn predict(&self, rows: &[f64], width: usize, probabilities: &[f64]) -> Vec<Predicted> {
+        rows.chunks_exact(width).map(|inputs| self.predict_row(inputs, probabilities)).collect()
+    }
     /// Estimated points in the space of inputs, such as the means of components. Most models have none.
     fn points(&self) -> Vec<Point> {
         Vec::new()

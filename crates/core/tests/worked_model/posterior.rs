@@ -11,7 +11,7 @@ pub struct Means {
 
 impl Posterior for Means {
     /// Only means are known, so that every record is as probable as any other within its bounds, which are 2 apart.
-    fn predict(&self, inputs: &[f64], _: &[f64]) -> Predicted {
+    fn predict_row(&self, inputs: &[f64], _: &[f64]) -> Predicted {
         Predicted::Component { log_density: -2f64.ln() * inputs.len() as f64, probabilities: Vec::new() }
     }
 

@@ -1,17 +1,15 @@
 //! One column into its place in the rows.
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::Int32Type;
-use arrow_array::{Array, ArrayRef, DictionaryArray, Float64Array};
+use arrow_array::{AnyDictionaryArray, Array, ArrayRef, Float64Array};
 use arrow_schema::DataType;
 
 use super::Units;
 use super::levels::{Levels, Words};
-use super::stored::{numbers, texts};
+use super::stored::{keys, numbers, texts};
 use super::value::{number, truth};
 use crate::error::TableError;
 use crate::schema::{Column, Kind, Missing, Scale};
-use crate::source::Columns;
 use crate::words::each_word;
 
 /// A column's place in the rows, and what is written there.
@@ -115,14 +113,24 @@ impl ColumnEncoder {
         }
     }
 
-    /// Writes its numbers into rows of `width`, which hold zeros there.
-    pub(super) fn encode(&self, columns: &Columns, column: usize, rows: &mut [f64], width: usize) {
-        let places =
-            rows.chunks_exact_mut(width).map(|row| &mut row[self.offset..self.offset + self.width()]);
-        match columns {
-            Columns::Written(written) => self.code.write_texts(written.column(column), places),
-            Columns::Stored(arrays) => self.code.write_stored(&arrays[column], places),
-        }
+    /// Writes the numbers of texts into rows of `width`, which hold zeros there.
+    pub(super) fn encode_texts<'t>(
+        &self,
+        texts: impl Iterator<Item = Option<&'t [u8]>>,
+        rows: &mut [f64],
+        width: usize,
+    ) {
+        self.code.write_texts(texts, self.places(rows, width));
+    }
+
+    /// The same for an array of any type.
+    pub(super) fn encode_array(&self, array: &ArrayRef, rows: &mut [f64], width: usize) {
+        self.code.write_array(array, self.places(rows, width));
+    }
+
+    fn places<'r>(&self, rows: &'r mut [f64], width: usize) -> impl Iterator<Item = &'r mut [f64]> {
+        let place = self.offset..self.offset + self.width();
+        rows.chunks_exact_mut(width).map(move |row| &mut row[place.clone()])
     }
 }
 
@@ -165,7 +173,7 @@ impl Code {
         }
     }
 
-    fn write_stored<'r>(&self, array: &ArrayRef, places: impl Iterator<Item = &'r mut [f64]>) {
+    fn write_array<'r>(&self, array: &ArrayRef, places: impl Iterator<Item = &'r mut [f64]>) {
         match self {
             Self::Number { units, limit, missing } => {
                 let encode = |value: f64| units.encode(value).clamp(-limit, *limit);
@@ -215,12 +223,12 @@ fn write_levels<'r>(
     write: impl Fn(Option<usize>, &mut [f64]),
 ) {
     // A short dictionary is looked up once, a long one only where it is used.
-    let short = |dictionary: &&DictionaryArray<Int32Type>| dictionary.values().len() <= dictionary.len();
-    if let Some(dictionary) = array.as_dictionary_opt::<Int32Type>().filter(short) {
+    let short = |dictionary: &&dyn AnyDictionaryArray| dictionary.values().len() <= dictionary.len();
+    if let Some(dictionary) = array.as_any_dictionary_opt().filter(short) {
         let codes: Vec<Option<usize>> =
             texts(dictionary.values()).iter().map(|text| levels.code(text)).collect();
-        let missing = levels.code(None);
-        for (key, place) in dictionary.keys().iter().zip(places) {
+        let (keys, missing) = (keys(dictionary), levels.code(None));
+        for (key, place) in keys.iter().zip(places) {
             let code = key.and_then(|key| codes.get(key as usize).copied());
             write(code.unwrap_or(missing), place);
         }

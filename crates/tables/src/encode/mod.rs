@@ -1,8 +1,8 @@
-//! From columns of a file to rows of numbers, by public facts alone.
+//! From columns of records to rows of numbers, by public facts alone.
 //!
 //! # Privacy
 //! The numbers of a row are a function of that record and of the schema, and the function is total: every value of every
-//! stored type has a code, so that no error, message or exit code depends on a record. Nothing is learnt from the data,
+//! stored type has a code, so that no error, message or exit code depends on a record. Nothing is estimated from the data,
 //! and how many values were moved to a bound, unknown or missing is not counted. Attacked by
 //! `no_value_and_no_type_is_an_error` and `a_row_does_not_depend_on_the_others`.
 
@@ -20,11 +20,20 @@ pub(crate) use value::{Value, number, truth};
 
 use column::ColumnEncoder;
 
+use arrow_array::RecordBatch;
+
 use crate::error::TableError;
 use crate::schema::{Column, Kind, Missing, Scale, Schema};
-use crate::source::{Chunk, Source, Wanted};
+use crate::source::{Chunk, Chunked, Source, Wanted, project};
+
+/// Numbers that are encoded at once: enough to keep the readers busy, few enough to stay in a cache.
+const VALUES: usize = 1 << 17;
 
 /// Turns records into rows of numbers: the features in the order of the schema, then the target.
+///
+/// Files, streams and record batches are all encoded by the same rules. Columns are found by name, in any order and among any others, and
+/// only a column that is missing, or there twice, is an error. A value counts as what its text would count as in a CSV file, whatever
+/// the type of its column: integers, decimals, dates, dictionaries, texts of numbers.
 ///
 /// | kind | numbers |
 /// |---|---|
@@ -43,7 +52,7 @@ use crate::source::{Chunk, Source, Wanted};
 #[derive(Debug, Clone)]
 pub struct Encoder {
     columns: Vec<ColumnEncoder>,
-    /// The same, as files have them.
+    /// The same columns, as files and batches have them.
     wanted: Vec<Wanted>,
     width: usize,
     feature_width: usize,
@@ -53,7 +62,7 @@ impl Encoder {
     /// Encodes features and target.
     ///
     /// # Errors
-    /// [`TableError::NoBounds`] if bounds have yet to be bought.
+    /// [`TableError::NoBounds`] if private bounds have yet to be estimated.
     pub fn new(schema: &Schema) -> Result<Self, TableError> {
         Self::of(schema.features(), schema.target())
     }
@@ -61,7 +70,7 @@ impl Encoder {
     /// Encodes the features alone, for predictions: the files need not have the target.
     ///
     /// # Errors
-    /// [`TableError::NoBounds`] if bounds have yet to be bought.
+    /// [`TableError::NoBounds`] if private bounds have yet to be estimated.
     pub fn of_features(schema: &Schema) -> Result<Self, TableError> {
         Self::of(schema.features(), None)
     }
@@ -87,34 +96,61 @@ impl Encoder {
         Ok(())
     }
 
-    /// Numbers in a row.
+    /// How many numbers a row has.
     #[must_use]
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// Numbers of a row that are features. The rest is the target.
+    /// How many numbers of a row are features. The rest is the target.
     #[must_use]
     pub fn feature_width(&self) -> usize {
         self.feature_width
     }
 
-    /// Where the numbers of each column are.
     pub(crate) fn places(&self) -> impl Iterator<Item = std::ops::Range<usize>> {
         self.columns.iter().map(|column| column.offset()..column.offset() + column.width())
     }
 
-    /// Encodes some records of a file after what `out` holds.
-    pub(crate) fn encode(&self, chunk: &Chunk<'_>, out: &mut Vec<f64>) {
-        let start = out.len();
-        out.resize(start + chunk.rows * self.width, 0.0);
-        let rows = &mut out[start..];
-        for (k, column) in self.columns.iter().enumerate() {
-            column.encode(&chunk.columns, k, rows, self.width);
+    /// Encodes a batch: one row of it is one record, and becomes one row of the table.
+    ///
+    /// # Errors
+    /// [`TableError::NoColumn`] and [`TableError::TwoColumns`]. No value and no type is an error.
+    pub fn encode(&self, batch: &RecordBatch) -> Result<Table, TableError> {
+        let batch = project(batch, &self.wanted)?;
+        let (rows, mut values) = (batch.num_rows(), Vec::with_capacity(batch.num_rows() * self.width));
+        // Converted arrays are as long as a slice, not as the batch.
+        for start in (0..rows).step_by(self.rows_at_once()) {
+            self.append(&batch.slice(start, self.rows_at_once().min(rows - start)), &mut values);
+        }
+        Ok(Table::new(values, self.width))
+    }
+
+    /// Appends the rows of a batch that has the wanted columns alone, in the wanted order.
+    fn append(&self, batch: &RecordBatch, out: &mut Vec<f64>) {
+        let rows = extended(out, batch.num_rows() * self.width);
+        for (column, array) in self.columns.iter().zip(batch.columns()) {
+            column.encode_array(array, rows, self.width);
         }
     }
 
-    /// The columns of files that it reads.
+    /// Appends the rows of some records of a source.
+    pub(crate) fn append_chunk(&self, chunk: &Chunk<'_>, out: &mut Vec<f64>) {
+        match &chunk.records {
+            Chunked::Batch(batch) => self.append(batch, out),
+            Chunked::Written(written) => {
+                let rows = extended(out, written.rows() * self.width);
+                for (k, column) in self.columns.iter().enumerate() {
+                    column.encode_texts(written.column(k), rows, self.width);
+                }
+            }
+        }
+    }
+
+    fn rows_at_once(&self) -> usize {
+        (VALUES / self.width).clamp(64, 8192)
+    }
+
     pub(crate) fn wanted(&self) -> &[Wanted] {
         &self.wanted
     }
@@ -133,12 +169,12 @@ impl Encoder {
         Table::read(self, source)
     }
 
-    /// Reads a whole source to count its records, and keeps them if they have no more than so many numbers.
+    /// Reads a whole source to count its records, and keeps them if they have at most `max` numbers.
     ///
     /// # Errors
     /// [`TableError`] if a file cannot be read or lacks a column.
-    pub fn rows(&self, source: &Source, most: usize) -> Result<Rows, TableError> {
-        let rows = self.rows_unless(source, most, &mut || false)?;
+    pub fn rows(&self, source: &Source, max: usize) -> Result<Rows, TableError> {
+        let rows = self.rows_unless(source, max, &mut || false)?;
         Ok(rows.unwrap_or_else(|| unreachable!("nothing stops it")))
     }
 
@@ -149,11 +185,18 @@ impl Encoder {
     pub fn rows_unless(
         &self,
         source: &Source,
-        most: usize,
+        max: usize,
         stop: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Rows>, TableError> {
-        Rows::read(self, source, most, stop)
+        Rows::read(self, source, max, stop)
     }
+}
+
+/// The new end of a vector: so many zeros.
+fn extended(values: &mut Vec<f64>, by: usize) -> &mut [f64] {
+    let start = values.len();
+    values.resize(start + by, 0.0);
+    &mut values[start..]
 }
 
 impl Schema {
@@ -201,7 +244,7 @@ pub struct Units {
 }
 
 impl Units {
-    /// That of a scale, unless its bounds have yet to be bought.
+    /// `None` for private bounds that have yet to be estimated.
     fn of(scale: Scale) -> Option<Self> {
         match scale {
             // Halved before they are added, so that no bounds overflow.

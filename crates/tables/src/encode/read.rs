@@ -8,9 +8,6 @@ use crate::caught::caught;
 use crate::error::TableError;
 use crate::source::{Chunks, Source};
 
-/// Numbers in a batch: enough to keep the readers busy, few enough to stay in a cache.
-const VALUES: usize = 1 << 17;
-
 /// A source, encoded batch by batch.
 ///
 /// ```no_run
@@ -42,8 +39,7 @@ pub struct Batch<'a> {
 
 impl<'a> Batches<'a> {
     pub(super) fn new(encoder: &'a Encoder, source: &'a Source) -> Self {
-        let rows = (VALUES / encoder.width).clamp(64, 8192);
-        let chunks = source.chunks(&encoder.wanted, rows);
+        let chunks = source.chunks(&encoder.wanted, encoder.rows_at_once());
         Self { encoder, chunks, values: Vec::new(), read: 0 }
     }
 
@@ -56,15 +52,15 @@ impl<'a> Batches<'a> {
         let Some(chunk) = self.chunks.next_chunk()? else {
             return Ok(None);
         };
-        self.encoder.encode(&chunk, &mut self.values);
+        self.encoder.append_chunk(&chunk, &mut self.values);
         let first_row = self.read;
-        self.read += chunk.rows as u64;
+        self.read += chunk.rows() as u64;
         Ok(Some(Batch { values: &self.values, width: self.encoder.width, first_row }))
     }
 }
 
 impl<'a> Batch<'a> {
-    /// The rows.
+    /// One slice for each record, as wide as the encoder.
     pub fn rows(self) -> impl ExactSizeIterator<Item = &'a [f64]> {
         self.values.chunks_exact(self.width)
     }
@@ -82,18 +78,22 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// All records of a source, encoded. They are private: there is no way to print them by accident.
+/// Encoded records: those of a whole source, or of a batch. They are private: there is no way to print them by accident.
 pub struct Table {
     values: Vec<f64>,
     width: usize,
 }
 
 impl Table {
+    pub(super) fn new(values: Vec<f64>, width: usize) -> Self {
+        Self { values, width }
+    }
+
     pub(super) fn read(encoder: &Encoder, source: &Source) -> Result<Self, TableError> {
         let mut values = Vec::new();
         let mut chunks = Batches::new(encoder, source).chunks;
         while let Some(chunk) = chunks.next_chunk()? {
-            encoder.encode(&chunk, &mut values);
+            encoder.append_chunk(&chunk, &mut values);
         }
         Ok(Self { values, width: encoder.width })
     }
@@ -104,12 +104,12 @@ impl Table {
         self.width
     }
 
-    /// The rows.
+    /// One slice for each record.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = &[f64]> {
         self.values.chunks_exact(self.width)
     }
 
-    /// All rows, one after the other, as the wall's records want them.
+    /// All rows, one after the other, as `Records::new` of the wall takes them.
     #[must_use]
     pub fn into_values(self) -> Vec<f64> {
         self.values
@@ -129,7 +129,7 @@ impl Rows {
     pub(super) fn read(
         encoder: &Encoder,
         source: &Source,
-        most: usize,
+        max: usize,
         stop: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Self>, TableError> {
         let (mut values, mut count) = (Some(Vec::new()), 0);
@@ -139,7 +139,7 @@ impl Rows {
                 return Ok(None);
             }
             count += batch.rows().len();
-            values = values.filter(|values| values.len() + batch.values().len() <= most);
+            values = values.filter(|values| values.len() + batch.values().len() <= max);
             if let Some(values) = &mut values {
                 values.extend_from_slice(batch.values());
             }
@@ -170,7 +170,8 @@ impl Rows {
     }
 }
 
-/// Records that are read again in each pass. They were read once without an error, and the files must not change from then on.
+/// Records that are read again in each pass. They were read once without an error, and the files, or the rows of a reader, must not change
+/// from then on.
 pub struct Stream {
     encoder: Encoder,
     source: Source,
@@ -216,12 +217,12 @@ impl Stream {
         values
     }
 
-    /// Reads until all is read, or nobody wants more.
+    /// Reads until all is read, the source fails, or the receiver is gone.
     fn send(&self, sender: &SyncSender<Vec<f64>>) {
         let mut chunks = Batches::new(&self.encoder, &self.source).chunks;
         while let Ok(Some(chunk)) = chunks.next_chunk() {
             let mut values = Vec::new();
-            self.encoder.encode(&chunk, &mut values);
+            self.encoder.append_chunk(&chunk, &mut values);
             if sender.send(values).is_err() {
                 return;
             }

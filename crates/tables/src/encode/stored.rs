@@ -1,6 +1,6 @@
 //! Arrays of any type as numbers or texts, value by value.
 //!
-//! Whoever wrote a file may have inferred its types from the values: one text among numbers makes texts of all of them, one
+//! The writer of a file may have inferred its types from the values: one text among numbers makes texts of all of them, one
 //! missing value makes 1.0 of 1. So a stored value counts as what its text would count as in a CSV file, whatever the
 //! type of its column, and no type is an error:
 //!
@@ -16,8 +16,10 @@
 //! Dates are texts and no numbers, so a numeric column of dates has missing values only.
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float32Type, Float64Type};
-use arrow_array::{Array, ArrayRef, Float64Array, LargeBinaryArray, new_null_array};
+use arrow_array::types::{Float32Type, Float64Type, Int32Type};
+use arrow_array::{
+    AnyDictionaryArray, Array, ArrayRef, Float64Array, Int32Array, LargeBinaryArray, new_null_array,
+};
 use arrow_cast::cast;
 use arrow_schema::DataType;
 
@@ -39,17 +41,17 @@ pub(crate) fn numbers(array: &ArrayRef) -> Float64Array {
     }
 }
 
-/// The texts of an array; null for a value that has none. They are UTF-8, but for those that the file has as texts or bytes.
+/// The texts of an array; null for a value that has none. Those that are stored as texts or bytes may not be UTF-8.
 pub(crate) fn texts(array: &ArrayRef) -> LargeBinaryArray {
     let of = |converted: &ArrayRef| converted.as_binary::<i64>().clone();
     match array.data_type() {
         DataType::LargeBinary => of(array),
+        nested if nested.is_nested() => missing(array.len()),
         DataType::Dictionary(_, values) => flattened(array, values),
         DataType::RunEndEncoded(_, values) => flattened(array, values.data_type()),
         DataType::Float64 => array.as_primitive::<Float64Type>().iter().map(decimal).collect(),
         DataType::Float32 => array.as_primitive::<Float32Type>().iter().map(decimal).collect(),
         DataType::Float16 => flattened(array, &DataType::Float32),
-        nested if nested.is_nested() => missing(array.len()),
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => bytes(array),
         DataType::Binary | DataType::BinaryView | DataType::FixedSizeBinary(_) => bytes(array),
         _ => match converted(array, &DataType::LargeUtf8) {
@@ -70,8 +72,26 @@ fn missing(rows: usize) -> LargeBinaryArray {
     new_null_array(&DataType::LargeBinary, rows).as_binary().clone()
 }
 
+/// The texts of an array whose values are of another type.
 fn flattened(array: &ArrayRef, to: &DataType) -> LargeBinaryArray {
-    converted(array, to).map_or_else(|| missing(array.len()), |values| texts(&values))
+    let to = match to {
+        // With offsets of 32 bits, texts that repeat may be too long together.
+        DataType::Utf8 | DataType::Binary => &DataType::LargeBinary,
+        other => other,
+    };
+    match converted(array, to) {
+        Some(values) => texts(&values),
+        None => {
+            each(array, to).map(|value| texts(&value?).iter().next().flatten().map(<[u8]>::to_vec)).collect()
+        }
+    }
+}
+
+/// Which value of a dictionary each record has; null or out of range if it has none.
+pub(super) fn keys(dictionary: &dyn AnyDictionaryArray) -> Int32Array {
+    let none = || new_null_array(&DataType::Int32, dictionary.len());
+    let keys = caught(|| cast(dictionary.keys(), &DataType::Int32)).and_then(Result::ok);
+    keys.unwrap_or_else(none).as_primitive::<Int32Type>().clone()
 }
 
 fn bytes(array: &ArrayRef) -> LargeBinaryArray {

@@ -89,7 +89,7 @@ pub enum Scale {
         /// What becomes 1.
         high: f64,
     },
-    /// Bounds that have yet to be bought with privacy budget, somewhere in a wide range.
+    /// Private bounds, not estimated yet, within a wide public range.
     Private {
         /// No bound is below this.
         low: f64,
@@ -114,20 +114,21 @@ impl Scale {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Origin {
-    /// Someone stated them without looking at the data.
+    /// Stated without looking at the data.
     #[default]
     Stated,
-    /// They were read from the data, which someone declared to be harmless. No budget pays for that.
+    /// Read from the data under the assumption that they are public. No budget is charged for that.
     AssumedPublic,
-    /// They were bought with privacy budget.
-    Bought,
+    /// Estimated from the data with a share of the privacy budget.
+    #[serde(rename = "bought")]
+    Estimated,
 }
 
 impl Column {
     /// A column with what is publicly known about it.
     ///
     /// # Errors
-    /// [`SchemaError::Column`] says what does not make sense.
+    /// [`SchemaError::Column`] if the kind contradicts itself, such as bounds that are no range.
     pub fn new(name: impl Into<String>, kind: Kind) -> Result<Self, SchemaError> {
         let name = name.into();
         let checked = if name.is_empty() { Err(ColumnFault::NoName) } else { check(&kind) };
@@ -181,7 +182,7 @@ impl Column {
 
     /// The same column, scaled otherwise by facts of this origin. Only numeric columns have a scale.
     ///
-    /// The value for missing ones is moved into new bounds, which nobody knew when it was stated: bounds that were paid for
+    /// The value for missing ones is moved into new bounds, which were not known when it was stated: bounds that were paid for
     /// must not be refused for it.
     pub(super) fn rescaled(&self, scale: Scale, origin: Origin) -> Result<Self, SchemaError> {
         let Kind::Numeric { missing, .. } = self.kind else {

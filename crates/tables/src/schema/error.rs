@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// Why there is no schema.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs, reason = "each message says what its variant and fields are")]
+#[allow(missing_docs, reason = "each message describes its variant and fields")]
 pub enum SchemaError {
     #[error("{}: cannot be read ({kind}); hint: check the path", file.display())]
     Unreadable { file: PathBuf, kind: io::ErrorKind },
@@ -25,7 +25,7 @@ pub enum SchemaError {
     Repeated { column: String },
     #[error("the schema has no column {column:?}; hint: check the spelling")]
     NoColumn { column: String },
-    #[error("no rows were given to learn from; hint: check that the data set is not empty")]
+    #[error("there are no rows to take bounds or moments from; hint: check that the data set is not empty")]
     NoRows,
     #[error("rows of {given} values were given where the schema makes {expected}; hint: read them unscaled")]
     Width { expected: usize, given: usize },
@@ -33,7 +33,7 @@ pub enum SchemaError {
 
 /// What is wrong with a column.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs, reason = "each message says what its variant and fields are")]
+#[allow(missing_docs, reason = "each message describes its variant and fields")]
 pub enum ColumnFault {
     #[error("a column needs a name")]
     NoName,
@@ -47,7 +47,7 @@ pub enum ColumnFault {
     )]
     Bounds,
     #[error(
-        "bounds to be bought need a range to look for them in, two finite numbers, which is known without looking at the data \
+        "private bounds need a range to look for them in, two finite numbers, which is known without looking at the data \
          and may be far too wide; hint: `bounds = \"private\", within = [0, 1e9]`"
     )]
     Within,
@@ -83,8 +83,8 @@ pub enum ColumnFault {
     VocabularyFile,
     #[error("only numeric columns have bounds or moments")]
     NotNumeric,
-    #[error("its bounds are not to be bought; hint: `bounds = \"private\"` asks for that")]
-    NotForSale,
+    #[error("its bounds are not private; hint: `within` belongs to `bounds = \"private\"`")]
+    NotPrivate,
     #[error("a text cannot be predicted; hint: choose a target of another kind")]
     TextTarget,
     #[error("a target needs at least two levels")]

@@ -92,12 +92,12 @@ enum RawMissing {
     Text(String),
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde requires a reference")]
 fn is_stated(origin: &Origin) -> bool {
     *origin == Origin::Stated
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde requires a reference")]
 fn is_default(layout: &Layout) -> bool {
     *layout == Layout::default()
 }
@@ -108,7 +108,7 @@ pub(super) fn load(file: &Path) -> Result<Schema, SchemaError> {
     parse(&text, Some(file.parent().unwrap_or(Path::new(""))))
 }
 
-/// Syntax first, without quoting the text: someone may have given the data file by mistake. What is TOML is a schema.
+/// Syntax first, without quoting the text: it may be a data file, given by mistake. What is TOML is taken for a schema, which is public.
 pub(super) fn parse(text: &str, folder: Option<&Path>) -> Result<Schema, SchemaError> {
     let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
         let before = &text.as_bytes()[..error.span().map_or(0, |span| span.start.min(text.len()))];
@@ -136,7 +136,7 @@ fn line(value: &impl Serialize) -> String {
     text
 }
 
-/// The line that states a layout; none for the usual one.
+/// The line that states a layout; empty for the default.
 pub(super) fn layout_line(layout: Layout) -> String {
     if is_default(&layout) { String::new() } else { format!("file = {}\n", line(&layout)) }
 }
@@ -171,7 +171,7 @@ impl RawColumn {
         Ok(())
     }
 
-    /// The first entry that says something about another kind of column.
+    /// The first entry that belongs to another kind of column.
     fn misplaced(&self) -> Option<&'static str> {
         let entries = [
             ("bounds", self.bounds.is_some(), KindName::Numeric),
@@ -191,7 +191,7 @@ impl RawColumn {
                 Some([low, high]) => Ok(Scale::Private { low, high }),
                 None => Err(ColumnFault::Within),
             },
-            _ if self.within.is_some() => Err(ColumnFault::NotForSale),
+            _ if self.within.is_some() => Err(ColumnFault::NotPrivate),
             (Some(RawBounds::Range([low, high])), None, None) => Ok(Scale::Bounds { low: *low, high: *high }),
             (None, Some(mean), Some(sd)) => Ok(Scale::Moments { mean, sd }),
             (Some(_), ..) => Err(ColumnFault::TwoScales),

@@ -35,7 +35,7 @@ use crate::source::Layout;
 ///     ]
 /// "#)?;
 /// assert_eq!(schema.features().len(), 5);
-/// assert_eq!(schema.bounds_to_buy().map(|(column, _)| column.name()).collect::<Vec<_>>(), ["gain"]);
+/// assert_eq!(schema.private_bounds().map(|(column, _)| column.name()).collect::<Vec<_>>(), ["gain"]);
 /// # Ok::<(), reticent_tables::SchemaError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -98,7 +98,7 @@ impl Schema {
     /// Reads a schema file. The vocabularies it names are read too, relative to its folder.
     ///
     /// # Errors
-    /// [`SchemaError`] says what does not make sense.
+    /// [`SchemaError`] if the file cannot be read, is no TOML, or is no valid schema.
     pub fn load(file: impl AsRef<Path>) -> Result<Self, SchemaError> {
         file::load(file.as_ref())
     }
@@ -106,7 +106,7 @@ impl Schema {
     /// Reads the text of a schema file, which must list the words of its vocabularies.
     ///
     /// # Errors
-    /// [`SchemaError`] says what does not make sense.
+    /// [`SchemaError`] if the file cannot be read, is no TOML, or is no valid schema.
     pub fn parse(text: &str) -> Result<Self, SchemaError> {
         file::parse(text, None)
     }
@@ -149,35 +149,36 @@ impl Schema {
         self.features.iter().chain(&self.target)
     }
 
-    /// Columns whose bounds have yet to be bought, with the public ranges that these are in.
-    pub fn bounds_to_buy(&self) -> impl Iterator<Item = (&Column, (f64, f64))> {
+    /// Columns whose private bounds have yet to be estimated, with the public range of each.
+    pub fn private_bounds(&self) -> impl Iterator<Item = (&Column, (f64, f64))> {
         self.columns().filter_map(|column| match *column.kind() {
             Kind::Numeric { scale: Scale::Private { low, high }, .. } => Some((column, (low, high))),
             _ => None,
         })
     }
 
-    /// A schema of these columns alone, with their numbers as they are: what bounds are bought from. Nothing if there are none.
+    /// A schema of the columns with [private bounds](Self::private_bounds) alone, unscaled: the records that bounds are estimated from.
+    /// `None` if there are no such columns.
     #[must_use]
-    pub fn to_buy_bounds_from(&self) -> Option<Self> {
-        let columns = self.bounds_to_buy().map(|(column, _)| column.clone()).collect();
+    pub fn private_bounds_schema(&self) -> Option<Self> {
+        let columns = self.private_bounds().map(|(column, _)| column.clone()).collect();
         Self::new(None, columns).ok().map(|schema| schema.with_layout(self.layout).unscaled())
     }
 
-    /// The same schema with bounds that were bought for a column.
+    /// The same schema with the bounds that were estimated for a column.
     ///
     /// # Errors
-    /// [`SchemaError`] if there is no such column, its bounds are not to be bought, or these are not bounds.
-    pub fn with_bought_bounds(&self, column: &str, low: f64, high: f64) -> Result<Self, SchemaError> {
+    /// [`SchemaError`] if there is no such column, its bounds are not private, or these are not bounds.
+    pub fn with_private_bounds(&self, column: &str, low: f64, high: f64) -> Result<Self, SchemaError> {
         if !self.columns().any(|known| known.name() == column) {
             return Err(SchemaError::NoColumn { column: column.to_owned() });
         }
-        if !self.bounds_to_buy().any(|(known, _)| known.name() == column) {
-            return Err(SchemaError::Column { column: column.to_owned(), fault: ColumnFault::NotForSale });
+        if !self.private_bounds().any(|(known, _)| known.name() == column) {
+            return Err(SchemaError::Column { column: column.to_owned(), fault: ColumnFault::NotPrivate });
         }
         self.map(|known| {
             if known.name() == column {
-                known.rescaled(Scale::Bounds { low, high }, Origin::Bought)
+                known.rescaled(Scale::Bounds { low, high }, Origin::Estimated)
             } else {
                 Ok(known.clone())
             }

@@ -1,5 +1,5 @@
-//! TableShape read from the data itself, by people who say that these are harmless. Everything here is marked in the schema
-//! as [`Origin::AssumedPublic`] and listed by [`Schema::assumptions`], so that receipts can say so.
+//! Bounds, moments and levels read from the data itself, under the assumption that they are public. The schema marks them
+//! as [`Origin::AssumedPublic`], and [`Schema::assumptions`] lists them for the receipt.
 
 use std::collections::BTreeSet;
 
@@ -8,9 +8,9 @@ use arrow_array::ArrayRef;
 use super::{Column, Kind, Missing, Origin, Scale, Schema, SchemaError};
 use crate::encode::{Encoder, Value, number, numbers, texts, truth};
 use crate::error::TableError;
-use crate::source::{Columns, Found, Source, Wanted};
+use crate::source::{Chunked, Found, Source, Wanted};
 
-/// More levels than this are no list that someone will read.
+/// A longer list of levels is not reviewed by anybody.
 const MAX_LEVELS: usize = 1000;
 
 impl Schema {
@@ -26,7 +26,7 @@ impl Schema {
         &self,
         rows: impl IntoIterator<Item = &'r [f64]>,
     ) -> Result<Self, SchemaError> {
-        self.learn(rows, |values| {
+        self.rescaled_by(rows, |values| {
             let sd = (values.squares / values.count).sqrt();
             Scale::Moments { mean: values.mean, sd: if sd > 0.0 { sd } else { 1.0 } }
         })
@@ -43,15 +43,15 @@ impl Schema {
         &self,
         rows: impl IntoIterator<Item = &'r [f64]>,
     ) -> Result<Self, SchemaError> {
-        self.learn(rows, |values| roomy(values.low, values.high))
+        self.rescaled_by(rows, |values| roomy(values.low, values.high))
     }
 
-    fn learn<'r>(
+    fn rescaled_by<'r>(
         &self,
         rows: impl IntoIterator<Item = &'r [f64]>,
         scale: impl Fn(&Summary) -> Scale,
     ) -> Result<Self, SchemaError> {
-        let encoder = Encoder::new(&self.unscaled()).expect("a schema without scales has no bounds to buy");
+        let encoder = Encoder::new(&self.unscaled()).expect("an unscaled schema has no private bounds");
         let mut summaries = vec![Summary::default(); encoder.width()];
         for row in rows {
             if row.len() != encoder.width() {
@@ -97,13 +97,13 @@ impl Schema {
         let mut chunks = source.chunks(&wanted, 8192);
         while let Some(chunk) = chunks.next_chunk()? {
             for (k, (survey, name)) in surveys.iter_mut().zip(&names).enumerate() {
-                match &chunk.columns {
-                    Columns::Written(written) => written.column(k).for_each(|text| survey.add(text)),
-                    Columns::Stored(arrays) => survey.add_stored(&arrays[k]),
+                match &chunk.records {
+                    Chunked::Written(written) => written.column(k).for_each(|text| survey.add(text)),
+                    Chunked::Batch(batch) => survey.add_stored(batch.column(k)),
                 }
                 if survey.levels.len() > MAX_LEVELS && !survey.numeric() {
                     let (file, column) = (chunk.file.to_owned(), name.clone());
-                    return Err(TableError::ManyLevels { file, column, most: MAX_LEVELS });
+                    return Err(TableError::ManyLevels { file, column, max: MAX_LEVELS });
                 }
             }
         }

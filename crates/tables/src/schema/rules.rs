@@ -24,7 +24,7 @@ impl Schema {
                 .to_owned()
         });
         [
-            of("the bounds", Origin::Bought, bounded, estimated),
+            of("the bounds", Origin::Estimated, bounded, estimated),
             assumed("the bounds", bounded),
             assumed("the mean and deviation", |kind| {
                 matches!(kind, Kind::Numeric { scale: Scale::Moments { .. }, .. })

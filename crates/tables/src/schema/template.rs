@@ -8,8 +8,8 @@ const HEAD: &str = r#"# What is publicly known about the table. Write what you k
 # written here may become public together with the model. Remove the columns that are not needed.
 #
 # kind = "numeric"      bounds = [low, high] in the column's own units: what is outside is moved to the nearer bound;
-#                       or bounds = "private", within = [0, 1e9], to buy them with a share of the privacy
-#                       budget, somewhere in a range that is publicly known and may be far too wide
+#                       or bounds = "private", within = [0, 1e9], to estimate them with a share of the
+#                       privacy budget, somewhere in a range that is publicly known and may be far too wide
 # kind = "boolean"      true and false
 # kind = "categorical"  levels = ["...", ...]; unknown = "other" makes a level of all other values
 # kind = "text"         vocabulary = "FILE" with a public word on each line: how often each occurs is used
@@ -63,7 +63,7 @@ impl Schema {
             let (start, end) = match column.found {
                 Some(Found::Other) => ("# ", "  # of a type that cannot be used"),
                 Some(_) => ("", ""),
-                None => ("", "  # or of another kind: a CSV file does not say"),
+                None => ("", "  # or of another kind: a CSV file has no types"),
             };
             text += &format!("    {start}{},{end}\n", entry(column));
         }

@@ -22,7 +22,7 @@ pub struct Layout {
     pub quoted_newlines: bool,
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde requires a reference")]
 fn is_false(flag: &bool) -> bool {
     !flag
 }

@@ -1,5 +1,6 @@
-//! Where records come from: CSV or Parquet files that are one data set, read in batches.
+//! Where records come from: CSV files, Parquet files or record batches of Apache Arrow, read some records at a time.
 
+mod arrow;
 mod csv;
 mod layout;
 mod parquet;
@@ -7,6 +8,7 @@ mod spool;
 
 pub use layout::{Delimiter, Layout};
 
+pub(crate) use arrow::{NAME as BATCHES, project};
 pub(crate) use csv::Written;
 
 use std::collections::{HashMap, VecDeque};
@@ -14,22 +16,25 @@ use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use arrow_array::ArrayRef;
-use arrow_schema::DataType;
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_schema::{ArrowError, DataType};
 use flate2::read::MultiGzDecoder;
 use layout::ends_with;
 use spool::Spool;
 
 use crate::error::TableError;
 
-/// How a table is written in a file.
+/// How the records of a data set are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// Lines of fields, with a header, in UTF-8, laid out as a [`Layout`] states. An empty field is a missing value.
     Csv,
     /// Apache Parquet.
     Parquet,
+    /// Record batches of Apache Arrow, which are no files.
+    Arrow,
 }
 
 impl fmt::Display for Format {
@@ -37,6 +42,7 @@ impl fmt::Display for Format {
         f.write_str(match self {
             Self::Csv => "CSV",
             Self::Parquet => "Parquet",
+            Self::Arrow => "Arrow",
         })
     }
 }
@@ -55,22 +61,30 @@ impl Format {
     }
 }
 
-/// A data set: one or more files with the same columns, in sorted order, or a stream that was read to its end.
+/// A data set: one or more files with the same columns, in sorted order; a stream that was read to its end; or record
+/// batches of Apache Arrow. One line of a CSV file is one record, and so is one row of a Parquet file or of a batch.
 #[derive(Debug, Clone)]
 pub struct Source {
     files: Vec<PathBuf>,
-    format: Format,
+    input: Input,
     layout: Layout,
-    /// What is read instead of the file.
-    spool: Option<Spool>,
 }
 
-/// A column as a file declares it: what may be known without reading a record.
+#[derive(Debug, Clone)]
+enum Input {
+    Csv,
+    /// CSV that is read instead of the file.
+    Spool(Spool),
+    Parquet,
+    Arrow(arrow::Batches),
+}
+
+/// A column as a file declares it: what is public without reading a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Declared {
-    /// Its name.
+    /// A value of the first record, if a CSV file has no header.
     pub name: String,
-    /// Its type. The columns of a CSV file have none.
+    /// `None` for the columns of a CSV file, which have no types.
     pub found: Option<Found>,
 }
 
@@ -151,7 +165,8 @@ impl Source {
         if formats.any(|other| other != format) {
             return Err(TableError::MixedFormats { path: path.to_owned() });
         }
-        Ok(Self { files, format, layout: Layout::default(), spool: None })
+        let input = if format == Format::Parquet { Input::Parquet } else { Input::Csv };
+        Ok(Self { files, input, layout: Layout::default() })
     }
 
     /// Reads a CSV file from a stream, such as standard input, to its end. What it held is kept in memory if it is less than
@@ -162,14 +177,47 @@ impl Source {
     pub fn from_stream(input: impl Read) -> Result<Self, TableError> {
         let file = PathBuf::from("standard input");
         match Spool::fill(input) {
-            Ok(spool) => Ok(Self {
-                files: vec![file],
-                format: Format::Csv,
-                layout: Layout::default(),
-                spool: Some(spool),
-            }),
+            Ok(spool) => {
+                Ok(Self { files: vec![file], input: Input::Spool(spool), layout: Layout::default() })
+            }
             Err(error) => Err(TableError::Unreadable { file, kind: error.kind() }),
         }
+    }
+
+    /// Record batches in memory. They may differ in the order and types of their columns, which are found by name.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use reticent_tables::arrow::{RecordBatch, array::{ArrayRef, Int64Array}};
+    /// use reticent_tables::{Column, Encoder, Schema, Source};
+    ///
+    /// let ages = Arc::new(Int64Array::from(vec![Some(20), None, Some(250)])) as ArrayRef;
+    /// let source = Source::from_batches([RecordBatch::try_from_iter([("age", ages)])?]);
+    /// let schema = Schema::new(None, vec![Column::numeric("age", 0.0, 80.0)?])?;
+    /// let table = Encoder::new(&schema)?.read(&source)?;
+    /// assert_eq!(table.into_values(), [-0.5, 0.0, 1.0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn from_batches(batches: impl IntoIterator<Item = RecordBatch>) -> Self {
+        Self::from_arrow(arrow::Batches::Kept(batches.into_iter().collect()))
+    }
+
+    /// Record batches from a reader, for data that does not fit in memory. Records are read in several passes: `open` is called for each, maybe
+    /// on another thread, and must give the same rows each time.
+    ///
+    /// # Privacy
+    /// The message of an error or a panic of a reader may contain a value of a record, so it is dropped:
+    /// [`TableError::Reader`] has none.
+    pub fn from_readers<F>(open: F) -> Self
+    where
+        F: Fn() -> Result<Box<dyn RecordBatchReader + Send>, ArrowError> + Send + Sync + 'static,
+    {
+        Self::from_arrow(arrow::Batches::Opened(Arc::new(open)))
+    }
+
+    fn from_arrow(batches: arrow::Batches) -> Self {
+        Self { files: Vec::new(), input: Input::Arrow(batches), layout: Layout::default() }
     }
 
     /// The same data set, with CSV files that are laid out like this.
@@ -184,39 +232,44 @@ impl Source {
         self.layout
     }
 
-    /// Its files, in the order they are read.
+    /// Its files, in the order they are read. Record batches have none.
     #[must_use]
     pub fn files(&self) -> &[PathBuf] {
         &self.files
     }
 
-    /// How its files are written.
+    /// How its records are stored. A stream is [`Format::Csv`].
     #[must_use]
     pub fn format(&self) -> Format {
-        self.format
+        match self.input {
+            Input::Csv | Input::Spool(_) => Format::Csv,
+            Input::Parquet => Format::Parquet,
+            Input::Arrow(_) => Format::Arrow,
+        }
     }
 
-    /// The columns that the first file declares. No record is read; but the first line of a CSV file without a header is
+    /// The columns that the first file, the first batch or the reader declares. No record is read; but the first line of a CSV file without a header is
     /// a record.
     ///
     /// # Errors
     /// [`TableError`] if the file is not what it should be.
     pub fn columns(&self) -> Result<Vec<Declared>, TableError> {
-        let file = &self.files[0];
-        match self.format {
-            Format::Csv => {
+        match &self.input {
+            Input::Csv | Input::Spool(_) => {
+                let file = &self.files[0];
                 let delimiter = self.layout.delimiter_of(file);
                 csv::columns(file, self.text(file)?, delimiter, self.layout.quoted_newlines)
             }
-            Format::Parquet => parquet::columns(file),
+            Input::Parquet => parquet::columns(&self.files[0]),
+            Input::Arrow(batches) => batches.columns(),
         }
     }
 
     /// The bytes of a CSV file as they are stored.
     pub(crate) fn stored(&self, file: &Path) -> Result<Box<dyn Read + Send>, TableError> {
-        match &self.spool {
-            Some(spool) => Ok(Box::new(spool.reader())),
-            None => match File::open(file) {
+        match &self.input {
+            Input::Spool(spool) => Ok(Box::new(spool.reader())),
+            _ => match File::open(file) {
                 Ok(open) => Ok(Box::new(open)),
                 Err(error) => Err(TableError::Unreadable { file: file.to_owned(), kind: error.kind() }),
             },
@@ -231,7 +284,11 @@ impl Source {
 
     /// Reads these columns, `rows` records at a time.
     pub(crate) fn chunks<'a>(&'a self, columns: &'a [Wanted], rows: usize) -> Chunks<'a> {
-        Chunks { source: self, columns, rows, waiting: self.files.iter().collect(), open: None }
+        let waiting = match self.input {
+            Input::Arrow(_) => VecDeque::from([Path::new(BATCHES)]),
+            _ => self.files.iter().map(PathBuf::as_path).collect(),
+        };
+        Chunks { source: self, columns, rows, waiting, open: None }
     }
 }
 
@@ -261,46 +318,52 @@ pub(crate) struct Wanted {
 /// Some records of the wanted columns, in the wanted order.
 pub(crate) struct Chunk<'a> {
     pub(crate) file: &'a Path,
-    pub(crate) columns: Columns,
-    pub(crate) rows: usize,
+    pub(crate) records: Chunked,
 }
 
-/// The values of some records, column by column.
-pub(crate) enum Columns {
+/// There are two representations because a batch of texts would copy each field of a CSV file once more.
+pub(crate) enum Chunked {
     /// Texts of a CSV file.
     Written(Written),
-    /// Arrays of whatever types a Parquet file has.
-    Stored(Vec<ArrayRef>),
+    /// Arrays of whatever types a Parquet file or a caller has.
+    Batch(RecordBatch),
 }
 
-/// Reads all files of a source in order.
+impl Chunk<'_> {
+    pub(crate) fn rows(&self) -> usize {
+        match &self.records {
+            Chunked::Written(written) => written.rows(),
+            Chunked::Batch(batch) => batch.num_rows(),
+        }
+    }
+}
+
+/// Reads a source from its first record to its last.
 pub(crate) struct Chunks<'a> {
     source: &'a Source,
     columns: &'a [Wanted],
     rows: usize,
-    waiting: VecDeque<&'a PathBuf>,
+    waiting: VecDeque<&'a Path>,
     open: Option<(&'a Path, Reader)>,
 }
 
 enum Reader {
     Csv(Box<csv::Reader>),
     Parquet(parquet::Reader),
+    Arrow(arrow::Reader),
 }
 
 impl<'a> Chunks<'a> {
     pub(crate) fn next_chunk(&mut self) -> Result<Option<Chunk<'a>>, TableError> {
         loop {
             if let Some((file, reader)) = &mut self.open {
-                let chunk = match reader {
-                    Reader::Csv(reader) => {
-                        reader.next_chunk(file)?.map(|written| (written.rows(), Columns::Written(written)))
-                    }
-                    Reader::Parquet(reader) => {
-                        reader.next_chunk(file)?.map(|(rows, arrays)| (rows, Columns::Stored(arrays)))
-                    }
+                let records = match reader {
+                    Reader::Csv(reader) => reader.next_chunk(file)?.map(Chunked::Written),
+                    Reader::Parquet(reader) => reader.next_chunk(file)?.map(Chunked::Batch),
+                    Reader::Arrow(reader) => reader.next_chunk(self.columns)?.map(Chunked::Batch),
                 };
-                if let Some((rows, columns)) = chunk {
-                    return Ok(Some(Chunk { file, columns, rows }));
+                if let Some(records) = records {
+                    return Ok(Some(Chunk { file, records }));
                 }
             }
             let Some(file) = self.waiting.pop_front() else {
@@ -313,20 +376,25 @@ impl<'a> Chunks<'a> {
 
     fn reader(&self, file: &Path) -> Result<Reader, TableError> {
         let (columns, rows) = (self.columns, self.rows);
-        Ok(match self.source.format {
-            Format::Csv => {
+        Ok(match &self.source.input {
+            Input::Csv | Input::Spool(_) => {
                 let layout = self.source.layout;
                 let (text, delimiter) = (self.source.text(file)?, layout.delimiter_of(file));
                 let reader = csv::Reader::open(file, text, delimiter, layout.quoted_newlines, columns, rows)?;
                 Reader::Csv(Box::new(reader))
             }
-            Format::Parquet => Reader::Parquet(parquet::Reader::open(file, columns, rows)?),
+            Input::Parquet => Reader::Parquet(parquet::Reader::open(file, columns, rows)?),
+            Input::Arrow(batches) => Reader::Arrow(arrow::Reader::open(batches, columns, rows)?),
         })
     }
 }
 
-/// Where the wanted columns are among those of a file.
+/// Where the wanted columns are among those of a file or batch.
 fn positions(file: &Path, names: &[&str], wanted: &[Wanted]) -> Result<Vec<usize>, TableError> {
+    // There may be thousands of columns, and many batches.
+    if names.iter().copied().eq(wanted.iter().map(|column| column.name.as_str())) {
+        return Ok((0..names.len()).collect());
+    }
     let mut known: HashMap<&str, (usize, bool)> = HashMap::new();
     for (position, name) in names.iter().enumerate() {
         known.entry(name).and_modify(|(_, twice)| *twice = true).or_insert((position, false));

@@ -4,12 +4,13 @@
 //! are read as bytes, since one that is not UTF-8 is a missing value, and columns of lists and other nested types are
 //! not read at all. What fails is a file that is damaged.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, NullArray, RecordBatch};
-use arrow_schema::{DataType, FieldRef, Schema};
+use arrow_array::{ArrayRef, NullArray, RecordBatch, RecordBatchOptions};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
@@ -96,8 +97,10 @@ pub(super) fn columns(file: &Path) -> Result<Vec<Declared>, TableError> {
 
 pub(super) struct Reader {
     batches: ParquetRecordBatchReader,
-    /// Where the wanted columns are in a batch, which has them in the order of the file. Nested ones are not in it.
-    order: Vec<Option<usize>>,
+    /// Wanted columns of nested types, which are not read: their values are missing.
+    nested: Vec<FieldRef>,
+    /// Where the wanted columns are in a batch, which has them in the order of the file, followed by the nested ones.
+    order: Vec<usize>,
 }
 
 impl Reader {
@@ -107,24 +110,38 @@ impl Reader {
         let wanted = positions(file, &names, columns)?;
         let few = wanted.iter().zip(columns).filter(|(_, column)| column.few).map(|(&position, _)| position);
         let metadata = undamaged(file, || with_bytes(&metadata, &few.collect::<Vec<_>>()))?;
-        let nested = |position: usize| metadata.schema().field(position).data_type().is_nested();
-        let mut read: Vec<usize> = wanted.iter().copied().filter(|&position| !nested(position)).collect();
+        let is_nested = |&position: &usize| metadata.schema().field(position).data_type().is_nested();
+        let (unread, mut read): (Vec<usize>, Vec<usize>) =
+            wanted.iter().partition(|&position| is_nested(position));
         read.sort_unstable();
-        let place = |&position: &usize| read.binary_search(&position).ok();
-        let order = wanted.iter().map(place).collect();
+        let places: HashMap<usize, usize> = read.iter().chain(&unread).copied().zip(0..).collect();
+        let order = wanted.iter().map(|position| places[position]).collect();
+        let missing = |&position: &usize| {
+            Arc::new(Field::new(metadata.schema().field(position).name(), DataType::Null, true))
+        };
+        let nested = unread.iter().map(missing).collect();
         let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(open, metadata.clone());
         let mask = ProjectionMask::roots(builder.parquet_schema(), read);
         let batches = undamaged(file, || builder.with_projection(mask).with_batch_size(rows).build())?;
-        Ok(Self { batches, order })
+        Ok(Self { batches, nested, order })
     }
 
-    pub(super) fn next_chunk(&mut self, file: &Path) -> Result<Option<(usize, Vec<ArrayRef>)>, TableError> {
+    pub(super) fn next_chunk(&mut self, file: &Path) -> Result<Option<RecordBatch>, TableError> {
         let batch = undamaged(file, || self.batches.next().transpose())?;
-        let column = |batch: &RecordBatch, place: Option<usize>| match place {
-            Some(place) => batch.column(place).clone(),
-            None => Arc::new(NullArray::new(batch.num_rows())),
-        };
-        let arranged = |batch: &RecordBatch| self.order.iter().map(|&place| column(batch, place)).collect();
-        Ok(batch.map(|batch| (batch.num_rows(), arranged(&batch))))
+        batch.map(|batch| undamaged(file, || self.arranged(batch))).transpose()
+    }
+
+    /// All wanted columns, in the wanted order.
+    fn arranged(&self, mut batch: RecordBatch) -> Result<RecordBatch, ArrowError> {
+        if !self.nested.is_empty() {
+            let rows = batch.num_rows();
+            let missing = self.nested.iter().map(|_| Arc::new(NullArray::new(rows)) as ArrayRef);
+            let columns = batch.columns().iter().cloned().chain(missing).collect();
+            let fields: Vec<FieldRef> =
+                batch.schema_ref().fields().iter().chain(&self.nested).cloned().collect();
+            let options = RecordBatchOptions::new().with_row_count(Some(rows));
+            batch = RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options)?;
+        }
+        batch.project(&self.order)
     }
 }

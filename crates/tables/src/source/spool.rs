@@ -9,8 +9,8 @@ use tempfile::SpooledTempFile;
 /// Bytes that are kept in memory; more go to a temporary file.
 const IN_MEMORY: usize = 1 << 26;
 
-/// What was read from a stream that cannot be read twice: in memory, or in a temporary file without a name, which nobody
-/// else can open and which is gone with the process.
+/// What was read from a stream that cannot be read twice: in memory, or in a temporary file without a name, which no other process
+/// can open and which is gone with the process.
 #[derive(Clone)]
 pub(super) struct Spool(Arc<Mutex<SpooledTempFile>>);
 

@@ -2,6 +2,7 @@
 
 #![allow(clippy::print_stderr, reason = "a skipped test says so")]
 
+mod batches;
 mod check;
 mod encoding;
 mod layout;

@@ -23,7 +23,7 @@ fn streamed(encoder: &Encoder, source: &Source) -> Stream {
     }
 }
 
-fn pass(stream: &Stream) -> Vec<f64> {
+pub(crate) fn pass(stream: &Stream) -> Vec<f64> {
     let mut values = Vec::new();
     stream.pass(&mut |rows| {
         values.extend_from_slice(rows);

@@ -30,7 +30,7 @@ fn benchmark_sets_have_their_published_moments() {
     for (file, records, features, mean, sd) in sets {
         let Some(source) = data(file) else { continue };
         let schema = regression(features);
-        let table = Encoder::new(&schema).expect("no bounds to buy").read(&source).expect("numbers");
+        let table = Encoder::new(&schema).expect("no private bounds").read(&source).expect("numbers");
         assert_eq!((table.rows().len(), table.width()), (records, features + 1));
         let moments = schema.assuming_public_moments(table.rows()).expect("rows");
         let units = moments.target_units().expect("a numeric target");
@@ -109,7 +109,7 @@ fn adult_needs_no_rule_for_missing_values() {
 fn splits_partition_the_rows() {
     let Some(source) = data("uci_splits.parquet") else { return };
     let schema = Schema::from_data_assuming_public(&source, None).expect("numbers and short texts");
-    let table = Encoder::new(&schema.unscaled()).expect("no bounds to buy").read(&source).expect("splits");
+    let table = Encoder::new(&schema.unscaled()).expect("no private bounds").read(&source).expect("splits");
     assert_eq!(table.rows().len(), 906_750);
     let names = schema.encoded_names();
     let place =

@@ -57,7 +57,7 @@ fn mistakes_are_named() {
         fault(r#"kind = "numeric", bounds = "private", within = [-1e308, 1e308]"#),
         ColumnFault::Within
     );
-    assert_eq!(fault(r#"kind = "numeric", bounds = [0, 1], within = [0, 1]"#), ColumnFault::NotForSale);
+    assert_eq!(fault(r#"kind = "numeric", bounds = [0, 1], within = [0, 1]"#), ColumnFault::NotPrivate);
     assert_eq!(fault(r#"kind = "numeric", bounds = [0, 1], missing = 2"#), ColumnFault::MissingOutside);
     assert!(matches!(
         fault(r#"kind = "numeric", bounds = [0, 1], missing = "x""#),
@@ -164,28 +164,28 @@ fn a_data_file_given_as_schema_is_not_quoted() {
 }
 
 #[test]
-fn bounds_can_be_bought() {
+fn private_bounds_are_set_once_estimated() {
     let schema = schema();
-    let to_buy: Vec<_> = schema.bounds_to_buy().map(|(column, within)| (column.name(), within)).collect();
-    assert_eq!(to_buy, [("cost", (-10.0, 1e6))]);
-    let from = schema.to_buy_bounds_from().expect("one column");
+    let private: Vec<_> = schema.private_bounds().map(|(column, within)| (column.name(), within)).collect();
+    assert_eq!(private, [("cost", (-10.0, 1e6))]);
+    let from = schema.private_bounds_schema().expect("one column");
     let kind = Kind::Numeric { scale: Scale::UNSCALED, missing: Missing::Absent };
     assert_eq!(from.features(), [Column::new("cost", kind).expect("a name")]);
     assert!(matches!(Encoder::new(&schema), Err(TableError::NoBounds { .. })));
-    assert!(Encoder::new(&schema.unscaled()).is_ok(), "to buy them, the column is read as it is");
-    assert!(matches!(schema.with_bought_bounds("age", 0.0, 1.0), Err(SchemaError::Column { .. })));
-    assert!(matches!(schema.with_bought_bounds("costs", 0.0, 1.0), Err(SchemaError::NoColumn { .. })));
-    assert!(matches!(schema.with_bought_bounds("cost", 1.0, 0.0), Err(SchemaError::Column { .. })));
-    let bought = schema.with_bought_bounds("cost", 0.0, 1e4).expect("bounds");
-    assert!(Encoder::new(&bought).is_ok() && bought.bounds_to_buy().next().is_none());
-    assert_eq!(bought.features()[2].origin(), Origin::Bought);
+    assert!(Encoder::new(&schema.unscaled()).is_ok(), "they are estimated from the column as it is");
+    assert!(matches!(schema.with_private_bounds("age", 0.0, 1.0), Err(SchemaError::Column { .. })));
+    assert!(matches!(schema.with_private_bounds("costs", 0.0, 1.0), Err(SchemaError::NoColumn { .. })));
+    assert!(matches!(schema.with_private_bounds("cost", 1.0, 0.0), Err(SchemaError::Column { .. })));
+    let estimated = schema.with_private_bounds("cost", 0.0, 1e4).expect("bounds");
+    assert!(Encoder::new(&estimated).is_ok() && estimated.private_bounds().next().is_none());
+    assert_eq!(estimated.features()[2].origin(), Origin::Estimated);
     // What a missing one counts as was stated before the bounds were known.
     let entry = r#"features = [{ name = "a", kind = "numeric", bounds = "private", within = [0, 1000], missing = 50 }]"#;
-    let bought_below =
-        Schema::parse(entry).expect("a schema").with_bought_bounds("a", 0.0, 40.0).expect("bounds");
+    let estimated_below =
+        Schema::parse(entry).expect("a schema").with_private_bounds("a", 0.0, 40.0).expect("bounds");
     let kind = Kind::Numeric { scale: Scale::Bounds { low: 0.0, high: 40.0 }, missing: Missing::Value(40.0) };
-    assert_eq!(bought_below.features()[0].kind(), &kind);
-    assert_eq!(Schema::parse(&bought.to_toml()).expect("our own text"), bought);
+    assert_eq!(estimated_below.features()[0].kind(), &kind);
+    assert_eq!(Schema::parse(&estimated.to_toml()).expect("our own text"), estimated);
 }
 
 #[test]
@@ -305,7 +305,7 @@ proptest! {
         prop_assert_eq!(&Schema::parse(&schema.to_toml()).expect("our own text"), &schema);
         let json = serde_json::to_value(&schema).expect("texts and numbers");
         prop_assert_eq!(&serde_json::from_value::<Schema>(json).expect("our own text"), &schema);
-        let width = Encoder::new(&schema).expect("no bounds to buy").width();
+        let width = Encoder::new(&schema).expect("no private bounds").width();
         prop_assert_eq!(schema.encoded_names().len(), width);
     }
 }

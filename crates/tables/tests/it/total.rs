@@ -4,20 +4,23 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow_array::types::{Int8Type, Int32Type};
+use arrow_array::builder::{Int64Builder, MapBuilder, StringBuilder};
+use arrow_array::types::{Int8Type, Int32Type, IntervalMonthDayNano, UInt16Type};
 use arrow_array::{
-    ArrayRef, BinaryArray, BooleanArray, Date32Array, Date64Array, Decimal128Array, Decimal256Array,
-    DictionaryArray, DurationSecondArray, FixedSizeBinaryArray, Float32Array, Float64Array, Int8Array,
-    Int64Array, LargeBinaryArray, LargeStringArray, ListArray, NullArray, StringArray, StringViewArray,
-    StructArray, Time32SecondArray, Time64NanosecondArray, TimestampMicrosecondArray,
-    TimestampMillisecondArray, TimestampNanosecondArray, UInt64Array,
+    Array, ArrayRef, BinaryArray, BinaryViewArray, BooleanArray, Date32Array, Date64Array, Decimal32Array,
+    Decimal64Array, Decimal128Array, Decimal256Array, DictionaryArray, DurationSecondArray,
+    FixedSizeBinaryArray, FixedSizeListArray, Float32Array, Float64Array, Int8Array, Int16Array, Int64Array,
+    IntervalDayTimeArray, IntervalMonthDayNanoArray, IntervalYearMonthArray, LargeBinaryArray,
+    LargeStringArray, ListArray, NullArray, RecordBatch, RunArray, StringArray, StringViewArray, StructArray,
+    Time32SecondArray, Time64NanosecondArray, TimestampMicrosecondArray, TimestampMillisecondArray,
+    TimestampNanosecondArray, UInt16Array, UInt64Array, UnionArray,
 };
 use arrow_cast::cast;
-use arrow_schema::DataType;
+use arrow_schema::{DataType, Field, UnionFields};
 use parquet::data_type::{ByteArray, ByteArrayType};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
-use reticent_tables::{Check, Schema, Source};
+use reticent_tables::{Check, Encoder, Schema, Source};
 use tempfile::TempDir;
 
 use crate::tables::{array, folder, rows, write_csv, write_parquet};
@@ -80,6 +83,90 @@ fn columns() -> Vec<(&'static str, ArrayRef)> {
         ("struct", array(StructArray::from(vec![part]))),
         ("nothing", array(NullArray::new(ROWS))),
     ]
+}
+
+/// The same for types that no Parquet file has.
+fn columns_of_batches() -> Vec<(&'static str, ArrayRef)> {
+    let runs = |values: ArrayRef| {
+        let ends = Int16Array::from(vec![1, 2, 3]);
+        array(RunArray::try_new(&ends, &values).expect("runs"))
+    };
+    let keys = || UInt16Array::from(vec![Some(0), None, Some(2)]);
+    let of = |values: ArrayRef| array(DictionaryArray::<UInt16Type>::try_new(keys(), values).expect("keys"));
+    let fixed =
+        FixedSizeListArray::from_iter_primitive::<Int32Type, _, _>([Some([Some(1)]), None, Some([None])], 1);
+    let mut map = MapBuilder::new(None, StringBuilder::new(), Int64Builder::new());
+    map.keys().append_value("1");
+    map.values().append_value(1);
+    (0..ROWS).for_each(|row| map.append(row == 0).expect("pairs"));
+    let union = UnionArray::try_new(
+        [(0, Arc::new(Field::new("a", DataType::Int64, true)))].into_iter().collect::<UnionFields>(),
+        vec![0; ROWS].into(),
+        None,
+        vec![array(Int64Array::from(vec![1, 2, 3]))],
+    );
+    let small = Decimal32Array::from(vec![Some(100), None, Some(999_999_999)]);
+    let middle = Decimal64Array::from(vec![Some(100), None, Some(i64::MAX / 10)]);
+    let month = IntervalMonthDayNano::new(i32::MAX, i32::MIN, i64::MAX);
+    let nowhere = TimestampMillisecondArray::from(vec![Some(1), None, Some(i64::MAX)]);
+    vec![
+        ("decimal32", array(small.with_precision_and_scale(9, 2).expect("two digits"))),
+        ("decimal64", array(middle.with_precision_and_scale(18, 2).expect("two digits"))),
+        ("binary_view", array(BinaryViewArray::from(vec![Some(&b"1"[..]), None, Some(b"\xff")]))),
+        ("years", array(IntervalYearMonthArray::from(vec![Some(1), None, Some(i32::MAX)]))),
+        ("days", array(IntervalDayTimeArray::new_null(ROWS))),
+        ("months", array(IntervalMonthDayNanoArray::from(vec![None, Some(month), None]))),
+        ("nowhere", array(nowhere.with_timezone("Nowhere/Land"))),
+        ("runs", runs(array(StringArray::from(vec![Some("1"), None, Some("x")])))),
+        ("runs_of_numbers", runs(array(Float64Array::from(vec![Some(1.0), None, Some(f64::NAN)])))),
+        ("of_numbers", of(array(Int64Array::from(vec![1, 2, i64::MIN])))),
+        ("of_views", of(array(StringViewArray::from(vec![Some("1"), None, None])))),
+        ("of_bytes", of(array(BinaryArray::from(vec![&b"1"[..], b"2", b"\xff"])))),
+        ("of_dates", of(array(Date32Array::from(vec![18_262, 0, i32::MAX])))),
+        ("of_lists", of(list())),
+        ("fixed_list", array(fixed)),
+        ("map", array(map.finish())),
+        ("union", array(union.expect("one type"))),
+    ]
+}
+
+/// A batch needs no file: the encoder has a code for each of its types.
+#[test]
+fn no_type_of_a_batch_is_an_error() {
+    for (name, column) in columns().into_iter().chain(columns_of_batches()) {
+        let constant = ("constant", array(Float64Array::from(vec![0.5; ROWS])), true);
+        let batch = RecordBatch::try_from_iter_with_nullable([constant, (name, Arc::clone(&column), true)]);
+        let batch = batch.expect("columns of one length");
+        for schema in schemas(name) {
+            let encoder = Encoder::new(&schema).expect("bounds");
+            let table = encoder.encode(&batch).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_eq!(table.rows().len(), ROWS, "{name}");
+            for row in table.rows() {
+                let features = &row[..encoder.feature_width()];
+                assert!(features.iter().all(|value| value.is_finite()), "{name}: {row:?}");
+            }
+            // Each row by itself has the same code as among the others.
+            let alone =
+                (0..ROWS).flat_map(|row| encoder.encode(&batch.slice(row, 1)).expect("a row").into_values());
+            assert!(alone.map(f64::to_bits).eq(table.rows().flatten().map(|x| x.to_bits())), "{name}");
+            let source = Source::from_batches([batch.clone()]);
+            assert_eq!(Check::new(&schema, &source).expect(name).records, ROWS as u64);
+        }
+        let nested = column.data_type().is_nested();
+        let schema = &schemas(name)[0];
+        let first = Encoder::new(schema).expect("bounds").encode(&batch).expect("rows").into_values()[0];
+        let is_one = !nested && !["nothing", "boolean"].contains(&name) && !is_time(column.data_type());
+        // Between 0 and 10, 1 is -0.8 and a missing value 0.
+        assert_eq!(first, if is_one { -0.8 } else { 0.0 }, "{name}");
+    }
+}
+
+/// Whether a type is one of dates and times, directly or by a dictionary: texts, and no numbers.
+fn is_time(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Dictionary(_, values) => is_time(values),
+        other => other.is_temporal(),
+    }
 }
 
 /// A column of each kind, as a feature and as a target.

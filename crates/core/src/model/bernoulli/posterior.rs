@@ -126,7 +126,7 @@ impl Rate {
 }
 
 impl Posterior for Vec<Rate> {
-    fn predict(&self, inputs: &[f64], _: &[f64]) -> Predicted {
+    fn predict_row(&self, inputs: &[f64], _: &[f64]) -> Predicted {
         let log = |(rate, x): (&Rate, &f64)| {
             let yes = rate.mean();
             if *x > 0.0 { yes.ln() } else { (-yes).ln_1p() }

@@ -23,7 +23,7 @@ fn fit(
     // And so is a posterior.
     let again = model.load(&fitted.save().unwrap()).unwrap();
     let inputs = vec![0.25; shape.inputs()];
-    assert_eq!(again.predict(&inputs, &[]), fitted.predict(&inputs, &[]));
+    assert_eq!(again.predict_row(&inputs, &[]), fitted.predict_row(&inputs, &[]));
     assert_eq!(again.points(), fitted.points());
     (fitted, receipt)
 }
@@ -76,7 +76,7 @@ fn means_of_columns_are_found_and_what_was_spent_is_stated() {
             let cost = receipt.guarantee.cost().map(|cost| cost.epsilon.upper);
             assert_eq!(cost.is_some(), epsilon.is_some());
             assert!(cost.is_none_or(|cost| cost <= 1.0 && cost > 0.95), "{name}: {cost:?}");
-            let Predicted::Component { log_density, .. } = fitted.predict(&values[..shape.inputs()], &[])
+            let Predicted::Component { log_density, .. } = fitted.predict_row(&values[..shape.inputs()], &[])
             else {
                 panic!()
             };
@@ -124,7 +124,7 @@ fn naive_bayes_predicts_classes() {
     let values: Vec<f64> = (0..n).flat_map(row).collect();
     let predicted = |epsilon: f64| {
         let (fitted, _) = fit("naive-bayes", &shape, values.clone(), Some(epsilon));
-        fitted.predict(&[0.0, 1.0, 0.1], &[])
+        fitted.predict_row(&[0.0, 1.0, 0.1], &[])
     };
     let Predicted::Class { probability, variances, .. } = predicted(2.0) else { panic!() };
     assert!((probability - 0.8).abs() < 0.05, "{probability}");

@@ -143,7 +143,7 @@ impl Shares {
 }
 
 impl Posterior for Vec<Shares> {
-    fn predict(&self, inputs: &[f64], _: &[f64]) -> Predicted {
+    fn predict_row(&self, inputs: &[f64], _: &[f64]) -> Predicted {
         let (mut log_density, mut first) = (0.0, 0);
         for shares in self {
             let width = shares.inputs();

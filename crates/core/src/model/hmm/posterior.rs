@@ -208,7 +208,7 @@ pub(super) struct Fit {
 }
 
 impl Posterior for Fit {
-    fn predict(&self, inputs: &[f64], _: &[f64]) -> Predicted {
+    fn predict_row(&self, inputs: &[f64], _: &[f64]) -> Predicted {
         let layout = &self.posterior.model.layout;
         // An encoded row always has a region and a time.
         let cell = self.coding.cell(layout, inputs).unwrap_or_default();

@@ -39,8 +39,8 @@ fn events_are_fitted_saved_and_predicted() {
             [region, 1.0 - region, 1.0, 0.0, 0.0, 0.0, level, 0.0, 1.0 - level, 1.0]
         };
         for (region, level, log) in [(1.0, 1.0, 0.6f64 * 0.75), (0.0, 0.0, 0.6 * 0.25)] {
-            let predicted = fitted.predict(&event(region, level), &[]);
-            assert_eq!(predicted, again.predict(&event(region, level), &[]));
+            let predicted = fitted.predict_row(&event(region, level), &[]);
+            assert_eq!(predicted, again.predict_row(&event(region, level), &[]));
             let Predicted::Component { log_density, probabilities } = predicted else { panic!("an event") };
             assert!((log_density - log.ln()).abs() < 0.1, "{log_density} {}", log.ln());
             assert!(probabilities.iter().any(|p| *p > 0.95), "{probabilities:?}");

@@ -192,7 +192,7 @@ fn discounted(model: &Linear, likelihood: &[f64], noise: &Noise) -> (Vec<f64>, V
 }
 
 impl Posterior for LinearPosterior {
-    fn predict(&self, inputs: &[f64], _: &[f64]) -> Predicted {
+    fn predict_row(&self, inputs: &[f64], _: &[f64]) -> Predicted {
         let (aware, naive) = (LinearPosterior::predict(self, inputs), self.predict_naively(inputs));
         let privacy = (aware.variance - naive.variance).max(0.0);
         let variances =

@@ -136,7 +136,7 @@ impl MixturePosterior {
 }
 
 impl Posterior for MixturePosterior {
-    fn predict(&self, inputs: &[f64], _: &[f64]) -> Predicted {
+    fn predict_row(&self, inputs: &[f64], _: &[f64]) -> Predicted {
         let (log_density, probabilities) = MixturePosterior::predict(self, inputs);
         Predicted::Component { log_density, probabilities }
     }

@@ -126,7 +126,7 @@ impl Draw {
 }
 
 impl Posterior for MultivariatePosterior {
-    fn predict(&self, inputs: &[f64], _: &[f64]) -> Predicted {
+    fn predict_row(&self, inputs: &[f64], _: &[f64]) -> Predicted {
         Predicted::Component { log_density: self.log_density(inputs), probabilities: Vec::new() }
     }
 

@@ -59,7 +59,7 @@ impl NaiveBayesPosterior {
 const MAX_SCORE: f64 = 36.0;
 
 impl Posterior for NaiveBayesPosterior {
-    fn predict(&self, inputs: &[f64], _: &[f64]) -> Predicted {
+    fn predict_row(&self, inputs: &[f64], _: &[f64]) -> Predicted {
         let (probability, records, all) = NaiveBayesPosterior::predict(self, inputs);
         let variances = Variances { records, privacy: all - records, targets: 0.0 };
         let score = (probability / (1.0 - probability)).ln().clamp(-MAX_SCORE, MAX_SCORE);

@@ -162,7 +162,7 @@ impl TryFrom<SavedPosterior> for NetworkPosterior {
 }
 
 impl Posterior for NetworkPosterior {
-    fn predict(&self, inputs: &[f64], probabilities: &[f64]) -> Predicted {
+    fn predict_row(&self, inputs: &[f64], probabilities: &[f64]) -> Predicted {
         let prediction = NetworkPosterior::predict(self, inputs);
         let naive = self.predict_naively(inputs).variance;
         let privacy = (prediction.variance - naive).max(0.0);
@@ -192,10 +192,10 @@ pub(super) enum NetworkFit {
 }
 
 impl Posterior for NetworkFit {
-    fn predict(&self, inputs: &[f64], probabilities: &[f64]) -> Predicted {
+    fn predict_row(&self, inputs: &[f64], probabilities: &[f64]) -> Predicted {
         match self {
-            Self::Residuals(fit) => Posterior::predict(fit, inputs, probabilities).within_bounds(),
-            Self::Network(fit) => Posterior::predict(fit, inputs, probabilities),
+            Self::Residuals(fit) => fit.predict_row(inputs, probabilities).within_bounds(),
+            Self::Network(fit) => fit.predict_row(inputs, probabilities),
         }
     }
 

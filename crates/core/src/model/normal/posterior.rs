@@ -69,7 +69,7 @@ impl NormalColumn {
 }
 
 impl Posterior for Vec<NormalColumn> {
-    fn predict(&self, inputs: &[f64], _: &[f64]) -> Predicted {
+    fn predict_row(&self, inputs: &[f64], _: &[f64]) -> Predicted {
         let log_density = self.iter().zip(inputs).map(|(column, &x)| column.log_density(x)).sum();
         Predicted::Component { log_density, probabilities: Vec::new() }
     }

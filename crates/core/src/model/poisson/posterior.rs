@@ -22,7 +22,7 @@ impl Rates {
 
 impl Posterior for Rates {
     /// The likelihood at the mean of each rate.
-    fn predict(&self, inputs: &[f64], _: &[f64]) -> Predicted {
+    fn predict_row(&self, inputs: &[f64], _: &[f64]) -> Predicted {
         let log = |(rate, x): (&Scalar, &f64)| {
             let (rate, count) = (rate.mean(), (self.unit() * (x + 1.0)).round());
             count * rate.ln() - rate - (1..=count as u64).map(|k| (k as f64).ln()).sum::<f64>()

@@ -161,7 +161,7 @@ impl RegressionPosterior {
 }
 
 impl Posterior for RegressionPosterior {
-    fn predict(&self, inputs: &[f64], probabilities: &[f64]) -> Predicted {
+    fn predict_row(&self, inputs: &[f64], probabilities: &[f64]) -> Predicted {
         let prediction = RegressionPosterior::predict(self, inputs);
         let privacy = self.privacy_variance(inputs).min(prediction.variance);
         let records = prediction.variance - privacy;

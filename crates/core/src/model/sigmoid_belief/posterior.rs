@@ -55,7 +55,7 @@ impl BeliefPosterior {
 const SHOWN: usize = 5;
 
 impl Posterior for BeliefPosterior {
-    fn predict(&self, inputs: &[f64], _: &[f64]) -> Predicted {
+    fn predict_row(&self, inputs: &[f64], _: &[f64]) -> Predicted {
         assert_eq!(inputs.len(), self.model.outputs, "an input for each output");
         let ones: Vec<bool> = inputs.iter().map(|x| *x > 0.0).collect();
         let (probabilities, bound) = self.reconstruct(&ones);

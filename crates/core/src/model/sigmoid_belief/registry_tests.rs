@@ -19,9 +19,9 @@ fn belief_networks_are_a_model_like_any_other() {
     let source = NoiseSource::from_os().unwrap();
     let (fitted, _) = again.run(records, source, Some(&privacy), Box::new(Unlimited)).unwrap();
     let loaded = network.load(&fitted.save().unwrap()).unwrap();
-    assert_eq!(loaded.predict(&record(0), &[]), fitted.predict(&record(0), &[]));
+    assert_eq!(loaded.predict_row(&record(0), &[]), fitted.predict_row(&record(0), &[]));
     let mut scorer = Scorer::new(1.0);
-    (0..10).for_each(|n| scorer.add(&loaded.predict(&record(n), &[]), 0.0));
+    (0..10).for_each(|n| scorer.add(&loaded.predict_row(&record(n), &[]), 0.0));
     // One value for all records would be right half of the time.
     let accuracy = scorer.finish().unwrap().accuracy.unwrap();
     assert!(accuracy > 0.75, "{accuracy}");

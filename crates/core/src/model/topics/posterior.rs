@@ -100,7 +100,7 @@ impl Read {
 }
 
 impl Posterior for Read {
-    fn predict(&self, inputs: &[f64], _: &[f64]) -> Predicted {
+    fn predict_row(&self, inputs: &[f64], _: &[f64]) -> Predicted {
         let model = &self.posterior.model;
         assert_eq!(inputs.len(), model.words, "a count for each word");
         let document = Document::read(inputs, model.layout, model.words);

@@ -20,9 +20,9 @@ fn topics_are_a_model_like_any_other() {
     let (fitted, _) = again.run(records, source, Some(&privacy), Box::new(Unlimited)).unwrap();
     let loaded = topics.load(&fitted.save().unwrap()).unwrap();
     let row: Vec<f64> = document(1).collect();
-    assert_eq!(loaded.predict(&row, &[]), fitted.predict(&row, &[]));
+    assert_eq!(loaded.predict_row(&row, &[]), fitted.predict_row(&row, &[]));
     let mut scorer = Scorer::new(1.0);
-    (0..10).for_each(|n| scorer.add(&loaded.predict(&document(n).collect::<Vec<_>>(), &[]), 0.0));
+    (0..10).for_each(|n| scorer.add(&loaded.predict_row(&document(n).collect::<Vec<_>>(), &[]), 0.0));
     // A document tells its half: between 4, which is the best, and 8, which knows nothing.
     let perplexity = scorer.finish().unwrap().perplexity.unwrap();
     assert!((4.0..8.0).contains(&perplexity), "{perplexity}");

@@ -6,7 +6,7 @@
 //! are, in their order. So neighbouring files are neighbouring data sets, under both adjacencies.
 //!
 //! *Proof sketch.* The file is cut at each LF, and nothing else ends a line ([`lines`]). Let the lines after the header be
-//! $l_1, \ldots, l_n$. Record $i$ is $r(l_i)$, where the function $r$ knows the delimiter and the header and has no memory:
+//! $l_1, \ldots, l_n$. Record $i$ is $r(l_i)$, where the function $r$ depends on the delimiter and the header and has no memory:
 //! 1. A line of more than 1 MiB is a record of missing values. So is a line that is not UTF-8.
 //! 2. Otherwise it is split at its delimiters, with quotes that begin and end within it ([`fields`]). If a quote is left
 //!    open, or the number of fields is not that of the header, it is a record of missing values. An empty line has one

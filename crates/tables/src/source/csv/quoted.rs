@@ -30,7 +30,7 @@ pub(super) fn next_record<R: Read>(
                 state = state.after(line, delimiter);
                 record.extend_from_slice(line);
             }
-            // Nobody knows how its quotes would have ended.
+            // How its quotes would have ended is unknown.
             Line::TooLong => (fits, state) = (false, State::Start),
         }
         if record.len() - start > MAX_LINE {
