@@ -49,16 +49,16 @@ fn plain(values: &[f64], query: &Scaled, sum: &mut [f64], scratch: &mut [f64]) {
 
 /// The least seconds of each of two calls, taken in turns.
 fn interleaved(repeats: usize, mut a: impl FnMut(), mut b: impl FnMut()) -> (f64, f64) {
-    let mut least = (f64::INFINITY, f64::INFINITY);
+    let mut fastest = (f64::INFINITY, f64::INFINITY);
     for _ in 0..repeats {
         let start = Instant::now();
         a();
-        least.0 = least.0.min(start.elapsed().as_secs_f64());
+        fastest.0 = fastest.0.min(start.elapsed().as_secs_f64());
         let start = Instant::now();
         b();
-        least.1 = least.1.min(start.elapsed().as_secs_f64());
+        fastest.1 = fastest.1.min(start.elapsed().as_secs_f64());
     }
-    least
+    fastest
 }
 
 fn main() {

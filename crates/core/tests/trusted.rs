@@ -1,4 +1,4 @@
-//! The code that privacy rests on stays small enough to be read in an afternoon.
+//! The trusted code stays small enough to be read in an afternoon.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,11 +31,11 @@ fn all_code(folder: &Path, text: &mut String) {
     }
 }
 
-/// Lines that are neither blank, nor a comment, nor there for tests.
+/// Lines that are neither blank, nor a comment, nor part of tests.
 fn lines_of_code(file: &Path) -> usize {
     let text = fs::read_to_string(file).unwrap();
     let code = |line: &&str| !line.trim().is_empty() && !line.trim().starts_with("//");
-    // The module of tests is named at the end of a file.
+    // The module of tests is declared at the end of a file.
     let end = text
         .rfind("#[cfg(test)]\nmod tests;")
         .or(text.rfind("#[cfg(test)]\n#[path"))
@@ -43,7 +43,7 @@ fn lines_of_code(file: &Path) -> usize {
     text[..end.unwrap_or(text.len())].lines().filter(code).count()
 }
 
-/// What privacy rests on: a name in CONTRIBUTING.md, files and folders, and the most lines that a review can take.
+/// The trusted code: a name in CONTRIBUTING.md, files and folders, and the maximum number of lines.
 const TRUSTED: [(&str, &[&str], usize); 5] = [
     ("noise and wall", &["crates/noise/src", "crates/core/src/wall"], 1_750),
     (
@@ -73,13 +73,13 @@ const TRUSTED: [(&str, &[&str], usize); 5] = [
 fn trusted_code_is_small_and_its_size_is_stated() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let guide = fs::read_to_string(root.join("CONTRIBUTING.md")).unwrap();
-    for (name, places, most) in TRUSTED {
+    for (name, places, max) in TRUSTED {
         let files = places.iter().flat_map(|place| match root.join(place) {
             folder if folder.is_dir() => sources(&folder),
             file => vec![file],
         });
         let count: usize = files.map(|file| lines_of_code(&file)).sum();
-        assert!(count <= most, "{name}: {count} lines");
+        assert!(count <= max, "{name}: {count} lines");
         let thousands = if count < 1000 { String::new() } else { format!("{},", count / 1000) };
         let rest = if count < 1000 { count.to_string() } else { format!("{:03}", count % 1000) };
         let stated = format!("| {name} | {thousands}{rest} |");

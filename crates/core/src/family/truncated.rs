@@ -34,7 +34,8 @@ impl TruncatedDirichlet {
     /// remainder, drawn by normalised exponential variables.
     pub fn draw(&self, rng: &mut impl Rng) -> Vec<f64> {
         if self.untruncated.concentration.iter().all(|&a| a == 1.0) {
-            let mut draw: Vec<f64> = self.untruncated.concentration.iter().map(|_| rng.sample(Exp1)).collect();
+            let mut draw: Vec<f64> =
+                self.untruncated.concentration.iter().map(|_| rng.sample(Exp1)).collect();
             let total: f64 = draw.iter().sum();
             let left = 1.0 - self.min * draw.len() as f64;
             draw.iter_mut().for_each(|x| *x = self.min + left * *x / total);

@@ -50,7 +50,9 @@ pub enum ModelError {
         "this is not a plan for a {model} model of these inputs: {why}; hint: make one with `reticent plan {model} --json`, and edit that"
     )]
     Plan { model: &'static str, why: String },
-    #[error("the posterior became improper under the noise; hint: a larger epsilon, fewer inputs or more records are needed")]
+    #[error(
+        "the posterior became improper under the noise; hint: a larger epsilon, fewer inputs or more records are needed"
+    )]
     NoDensity,
     #[error("these arrays are not a fitted {model} model; hint: fit the model again")]
     NotSaved { model: &'static str },

@@ -3,29 +3,29 @@
 use crate::budget::{LedgerError, PrivacyError};
 use crate::observer::ObserverError;
 use reticent_noise::NoiseError;
+
 /// Why a plan is refused. Nothing in it depends on a record.
-/// Why a plan is not possible. Nothing in it depends on a record.
-#[allow(missing_docs, reason = "each message explains its variant and fields")]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[allow(missing_docs, reason = "each message explains its variant and fields")]
 pub enum PlanError {
     #[error("{what}: {fault}")]
     Invalid { what: String, fault: &'static str },
+    #[error(
         "{what}: no lattice fits a noise multiplier of {multiplier}; \
              hint: choose one nearer to 1, fewer coordinates or a box nearer to 0"
-             hint: take one nearer to 1, fewer coordinates or a box nearer to 0"
     )]
     Lattice { what: String, multiplier: f64 },
     #[error(transparent)]
     Accounting(#[from] reticent_accounting::Error),
+    #[error(
         "epsilon {epsilon:.3} is larger than the noise is certified for; hint: plan fewer or noisier releases"
-        "epsilon {epsilon:.3} is beyond what the noise is certified for; hint: plan fewer or noisier releases"
     )]
     Certificate { epsilon: f64 },
 }
-/// Why a release was refused. Nothing in it depends on the value of a record. [`RecordCount`](Self::RecordCount)
-/// depends on the number of records, and only where that number is public.
+
+/// Why a release was refused. Nothing in it depends on the value of a record. [`RecordCount`](Self::RecordCount) depends on the number
 /// of records, and only where that number is public.
-#[allow(missing_docs, reason = "each message explains its variant and fields")]
+#[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "each message explains its variant and fields")]
 pub enum WallError {
     #[error("the records are not whole rows of {width} values")]

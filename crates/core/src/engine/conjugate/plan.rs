@@ -76,13 +76,17 @@ impl StatisticsPlan {
                 false,
                 multiplier,
                 sd,
-                format!("Gaussian noise of standard deviation {sd:.4}: Laplace noise would have {laplace_sd:.4}"),
+                format!(
+                    "Gaussian noise of standard deviation {sd:.4}: Laplace noise would have {laplace_sd:.4}"
+                ),
             ),
             Some((_, sd)) => (
                 true,
                 laplace_multiplier,
                 laplace_sd,
-                format!("Laplace noise of standard deviation {laplace_sd:.4}: Gaussian noise would have {sd:.4}"),
+                format!(
+                    "Laplace noise of standard deviation {laplace_sd:.4}: Gaussian noise would have {sd:.4}"
+                ),
             ),
             None => (
                 true,
@@ -115,8 +119,7 @@ impl StatisticsPlan {
         let pure =
             pure.map_err(|_| PlanError::Invalid { what: self.what.clone(), fault: "no such epsilon" })?;
         let mut plan = Self::new(self.what, self.records, self.width, self.sensitivity, &pure)?;
-        plan.why[0] =
-            format!("Laplace noise of standard deviation {:.4}, as requested", plan.expected_noise);
+        plan.why[0] = format!("Laplace noise of standard deviation {:.4}, as requested", plan.expected_noise);
         Ok(plan)
     }
 

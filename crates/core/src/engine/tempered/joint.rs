@@ -108,7 +108,10 @@ impl JointSamplePlan {
                 plan.range(),
                 plan.epsilon
             ),
-            format!("{} public points, of which about {EFFECTIVE_POINTS} share the mass of the posterior", plan.points),
+            format!(
+                "{} public points, of which about {EFFECTIVE_POINTS} share the mass of the posterior",
+                plan.points
+            ),
         ];
         Ok(plan)
     }

@@ -79,7 +79,7 @@ fn a_joint_sample_costs_its_range_and_no_less() {
 /// draws from the truncated, tempered Dirichlet density, within five standard errors for as many draws as there are
 /// effective points.
 #[test]
-fn joint_samples_have_the_law_of_the_tempered_posterior() {
+fn joint_samples_have_the_tempered_posterior() {
     let (counts, privacy) = ([14, 5, 1], pure(2.0, Adjacency::ReplaceOne));
     let values = counts.iter().enumerate().flat_map(|(k, &n)| vec![one_hot(k); n]).flatten();
     let values: Vec<f64> = values.collect();

@@ -15,7 +15,9 @@ pub use posterior::Rate;
 
 use crate::budget::Privacy;
 use crate::family::Beta;
-use crate::model::conjugate::single::{Once, POSTERIOR, noise_treatment, only_numbers, parse_plan, unlimited_budget};
+use crate::model::conjugate::single::{
+    Once, POSTERIOR, noise_treatment, only_numbers, parse_plan, unlimited_budget,
+};
 use crate::model::settings::Settings;
 use crate::model::{Model, ModelError, Planned, Posterior, Saved, Setting, TableShape, Target};
 use crate::wall::WallError;
@@ -58,8 +60,9 @@ impl Model for BetaBernoulli {
         let posterior = settings.choice("posterior");
         only_numbers(self, shape)?;
         let prior = Beta { a: concentration, b: concentration };
-        let mut plan = BernoulliPlan::new(shape.inputs(), prior, shape.records, privacy.unwrap_or(&unlimited_budget()))
-            .map_err(WallError::from)?;
+        let mut plan =
+            BernoulliPlan::new(shape.inputs(), prior, shape.records, privacy.unwrap_or(&unlimited_budget()))
+                .map_err(WallError::from)?;
         plan.noise_treatment = noise_treatment(posterior);
         Ok(Box::new(Once(plan)))
     }

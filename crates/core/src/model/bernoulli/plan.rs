@@ -88,7 +88,8 @@ impl BernoulliPlan {
     pub fn fit_through(&self, wall: &mut Wall) -> Result<Vec<Rate>, WallError> {
         let (released, noise) = self.statistics.release(&self.query(), wall)?;
         let records = self.statistics.records as f64;
-        let rate = |sum: &f64| Rate::new(self.prior, records, sum + 0.5 * records, noise, self.noise_treatment);
+        let rate =
+            |sum: &f64| Rate::new(self.prior, records, sum + 0.5 * records, noise, self.noise_treatment);
         Ok(released.values.iter().map(rate).collect())
     }
 }

@@ -82,7 +82,8 @@ impl MeanPlan {
     pub fn posterior(&self, noisy: f64, noise: NoiseDistribution) -> Scalar {
         let records = self.statistics.records as f64;
         let middle = 0.5 * (self.bounds.0 + self.bounds.1);
-        let noise = if self.noise_treatment == NoiseTreatment::Naive { NoiseDistribution::None } else { noise };
+        let noise =
+            if self.noise_treatment == NoiseTreatment::Naive { NoiseDistribution::None } else { noise };
         let log_density = |mean: f64| {
             let prior = -0.5 * ((mean - self.prior.0) / self.prior.1).powi(2);
             let (centre, variance) = match self.noise_treatment {

@@ -41,8 +41,8 @@ fn released_statistics_move_no_farther_than_planned() {
         ..gaussian
     };
     let difference = |statistics: &crate::engine::conjugate::StatisticsPlan,
-               query: &dyn Fn(Wall, crate::wall::SumId) -> Vec<f64>,
-               rows: &[Vec<f64>]| {
+                      query: &dyn Fn(Wall, crate::wall::SumId) -> Vec<f64>,
+                      rows: &[Vec<f64>]| {
         let sums: Vec<Vec<f64>> = rows
             .iter()
             .map(|row| {
@@ -66,7 +66,11 @@ fn released_statistics_move_no_farther_than_planned() {
     let found = [
         (
             "bernoulli",
-            difference(&bernoulli.statistics, &|mut w, id| w.sum(id, &bernoulli.query()).unwrap().values, &numbers),
+            difference(
+                &bernoulli.statistics,
+                &|mut w, id| w.sum(id, &bernoulli.query()).unwrap().values,
+                &numbers,
+            ),
             (1.0, 1.0),
         ),
         (
@@ -76,17 +80,29 @@ fn released_statistics_move_no_farther_than_planned() {
         ),
         (
             "poisson",
-            difference(&poisson.statistics, &|mut w, id| w.sum(id, &poisson.query()).unwrap().values, &counts),
+            difference(
+                &poisson.statistics,
+                &|mut w, id| w.sum(id, &poisson.query()).unwrap().values,
+                &counts,
+            ),
             (5.0, 5.0),
         ),
         (
             "normal, L1",
-            difference(&laplace.statistics, &|mut w, id| w.sum(id, &laplace.query()).unwrap().values, &numbers),
+            difference(
+                &laplace.statistics,
+                &|mut w, id| w.sum(id, &laplace.query()).unwrap().values,
+                &numbers,
+            ),
             (2.25, 2.0),
         ),
         (
             "normal, L2",
-            difference(&gaussian.statistics, &|mut w, id| w.sum(id, &gaussian.query()).unwrap().values, &numbers),
+            difference(
+                &gaussian.statistics,
+                &|mut w, id| w.sum(id, &gaussian.query()).unwrap().values,
+                &numbers,
+            ),
             (2.25, 2.0),
         ),
         (
@@ -147,7 +163,7 @@ fn huge_noise_leaves_the_prior() {
 
 /// Plans cost their budget, and not much less.
 #[test]
-fn plans_cost_what_they_may() {
+fn plans_cost_nearly_their_budget() {
     for adjacency in [Adjacency::ReplaceOne, Adjacency::AddRemove] {
         for epsilon in [0.1, 1.0, 8.0] {
             let privacy = Privacy::new(epsilon, 1e-6, adjacency).unwrap();

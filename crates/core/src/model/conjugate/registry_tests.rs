@@ -114,7 +114,12 @@ fn naive_bayes_predicts_classes() {
         let class = rng.random::<bool>();
         let informative = (rng.random::<f64>() < 0.8) == class;
         let side = if class { 1.0 } else { -1.0 };
-        [f64::from(u8::from(!informative)), f64::from(u8::from(informative)), rng.random_range(-1.0..1.0), side]
+        [
+            f64::from(u8::from(!informative)),
+            f64::from(u8::from(informative)),
+            rng.random_range(-1.0..1.0),
+            side,
+        ]
     };
     let values: Vec<f64> = (0..n).flat_map(row).collect();
     let predicted = |epsilon: f64| {
@@ -131,7 +136,7 @@ fn naive_bayes_predicts_classes() {
 
 /// A second column that depends on the first: the highlights report the correlation.
 #[test]
-fn columns_that_go_together_are_told() {
+fn correlations_are_reported() {
     let mut rng = ChaCha8Rng::seed_from_u64(3);
     let n = 20_000;
     let (wide, narrow) = (0.3 * 3f64.sqrt(), 0.1 * 3f64.sqrt());

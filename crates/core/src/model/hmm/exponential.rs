@@ -16,7 +16,7 @@
 //! without it: the cost is that of $2P$ draws of a bounded range, whatever the numbers of cells and states. A random
 //! scan would cost no less: a changed state reveals which cell was updated. The ledger is charged for these $2P$
 //! draws, each before it is made, by a separate wall without events. Attacked by `a_pass_never_exceeds_its_epsilon`
-//! and `the_observer_sees_each_half_of_a_pass`.
+//! and `the_observer_receives_each_half_of_a_pass`.
 //!
 //! # Choice of constants
 //! The clipping range, the number of candidates and their initial distance are fixed, the same for all data and
@@ -259,7 +259,8 @@ impl ExponentialGibbs {
                 let candidates = self.candidates(&mut rng, distribution, pass);
                 let (mut wall, id) = self.wall(rows, width, CANDIDATES, 1, fresh()?)?;
                 let chosen = wall.draw(id, &Scores::new(layout, coding, &candidates), &[])?.index;
-                distribution.copy_from_slice(&candidates[chosen * distribution.len()..][..distribution.len()]);
+                distribution
+                    .copy_from_slice(&candidates[chosen * distribution.len()..][..distribution.len()]);
             }
             use_pass(&mut Pass {
                 number: pass,
@@ -299,7 +300,8 @@ fn multinomial(rng: &mut ChaCha8Rng, n: u64, shares: &[f64], counts: &mut [f64])
     let (mut left, mut rest) = (n, 1.0);
     for (share, count) in shares.iter().zip(counts) {
         let p = (share / rest).clamp(0.0, 1.0);
-        let drawn = Binomial::new(left, if p.is_nan() { 1.0 } else { p }).map_or(0, |distribution| distribution.sample(rng));
+        let drawn = Binomial::new(left, if p.is_nan() { 1.0 } else { p })
+            .map_or(0, |distribution| distribution.sample(rng));
         *count = drawn as f64;
         left -= drawn;
         rest -= share;
@@ -365,7 +367,9 @@ mod tests {
                     let cells = |state: usize| -> Vec<usize> {
                         (0..2).filter(|&cell| [first, second][cell] == state).collect()
                     };
-                    let probabilities = [0, 1].map(|state| distribution(&of_probabilities, &in_cell(&cells(state)), power, &[0.0; 3]));
+                    let probabilities = [0, 1].map(|state| {
+                        distribution(&of_probabilities, &in_cell(&cells(state)), power, &[0.0; 3])
+                    });
                     for (a, b) in (0..9).map(|k| (k / 3, k % 3)) {
                         outcomes.push((p_first * p_second, probabilities[0][a] * probabilities[1][b]));
                     }
@@ -430,7 +434,7 @@ mod tests {
     /// Three passes are six draws of any one event. An observer that stops after the third ends the second pass
     /// midway.
     #[test]
-    fn the_observer_sees_each_half_of_a_pass() {
+    fn the_observer_receives_each_half_of_a_pass() {
         let columns = [2, 2, 2].map(|levels| Coded { inputs: 1, levels }).to_vec();
         let coding = Coding { columns, region: 0, time: 1 };
         let model = Hmm::new(coding.layout().unwrap(), 2).unwrap();

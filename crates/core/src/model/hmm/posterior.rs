@@ -81,7 +81,8 @@ impl Sampling {
         };
         let (profiles, squares) = (of_states(&profiles), of_states(&squares));
         let sd = |(mean, square): (&f64, &f64)| (square - mean * mean).max(0.0).sqrt();
-        let most_frequent = |cell: &[f64]| (0..states).fold(0, |best, k| if cell[k] > cell[best] { k } else { best });
+        let most_frequent =
+            |cell: &[f64]| (0..states).fold(0, |best, k| if cell[k] > cell[best] { k } else { best });
         HmmPosterior {
             model: evidence.model().clone(),
             assignments: frequencies.chunks(states).map(most_frequent).collect(),

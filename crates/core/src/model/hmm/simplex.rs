@@ -87,7 +87,7 @@ fn truncated_normal(rng: &mut impl Rng, low: f64, high: f64) -> f64 {
                 return x;
             }
         } else {
-        // Robert (1995): the optimal rate without an upper bound.
+            // Robert (1995): the optimal rate without an upper bound.
             let rate = 0.5 * (low + (low * low + 4.0).sqrt());
             let x = low - (1.0 - rng.random::<f64>()).ln() / rate;
             if x <= high && rng.random::<f64>() < (-0.5 * (x - rate).powi(2)).exp() {
@@ -123,7 +123,7 @@ mod tests {
 
     /// Against a sum over a fine grid of the simplex of three categories.
     #[test]
-    fn true_sums_have_their_law() {
+    fn true_sums_have_their_distribution() {
         let mut rng = ChaCha8Rng::seed_from_u64(2);
         let (noisy, total, variance) = ([9.0, -4.0, 3.0], 10.0, 16.0);
         for beta in [1.0, 0.5, 2.0] {
@@ -149,7 +149,7 @@ mod tests {
                 assert!((sums.iter().sum::<f64>() - total).abs() < 1e-9 && sums.iter().all(|m| *m >= 0.0));
                 means.iter_mut().zip(sums).for_each(|(mean, m)| *mean += m / f64::from(draws));
             }
-        // A few sweeps from the mode are slightly biased towards it: a hundredth of the total is allowed.
+            // A few sweeps from the mode are slightly biased towards it: a hundredth of the total is allowed.
             for (mean, expected) in means.iter().zip(expected) {
                 assert!(
                     (mean - expected / mass).abs() < 0.01 * total,

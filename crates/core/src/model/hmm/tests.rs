@@ -86,7 +86,7 @@ fn the_release_never_exceeds_its_epsilon() {
 }
 
 /// C11 of the errata: with five fields and replace-one adjacency Laplace noise is smaller than Gaussian at an epsilon
-/// of 1, and larger at 5; the standard deviations are 2.83 and 3.10, 14.1 and 13.4.
+/// of 5, and larger at 1; the standard deviations are 2.83 and 3.10, 14.1 and 13.4.
 #[test]
 fn the_planner_takes_the_smaller_noise() {
     for (epsilon, mechanism, laplace, gaussian) in
@@ -105,7 +105,7 @@ fn the_planner_takes_the_smaller_noise() {
 }
 
 #[test]
-fn records_say_where_they_belong() {
+fn records_are_assigned_to_cells() {
     let levels = |levels| Coded { inputs: levels, levels };
     let columns = vec![levels(2), Coded { inputs: 1, levels: 36 }, levels(3), Coded { inputs: 1, levels: 2 }];
     let coding = Coding { columns, region: 2, time: 1 };
@@ -128,7 +128,8 @@ fn records_say_where_they_belong() {
 fn events(regions: usize, steps: usize, per_cell: usize, seed: u64) -> (Coding, Vec<f64>, Vec<usize>) {
     let fields = [3, 2, 4];
     let coding = coding(regions, steps, &fields);
-    let probabilities = [[0.7, 0.2, 0.1, 0.8, 0.2, 0.4, 0.3, 0.2, 0.1], [0.3, 0.3, 0.4, 0.4, 0.6, 0.1, 0.2, 0.3, 0.4]];
+    let probabilities =
+        [[0.7, 0.2, 0.1, 0.8, 0.2, 0.4, 0.3, 0.2, 0.1], [0.3, 0.3, 0.4, 0.4, 0.6, 0.1, 0.2, 0.3, 0.4]];
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let (mut rows, mut states) = (Vec::new(), Vec::new());
     for region in 0..regions {
@@ -200,7 +201,7 @@ fn huge_noise_destroys_the_states() {
 /// The states of cells with known category probabilities, from 40 events with noise of scale 6: by the log score of
 /// the true state, the noise-aware likelihood is better. In the mean of 300 cells its gain is many standard errors.
 #[test]
-fn knowing_the_noise_is_better_than_clamping() {
+fn noise_aware_states_are_better_than_naive_ones() {
     let (coding, rows, states) = events(10, 30, 40, 3);
     let layout = coding.layout().unwrap();
     let query = event_counts(&layout, &coding);
@@ -215,7 +216,8 @@ fn knowing_the_noise_is_better_than_clamping() {
     }
     let model = Hmm::new(layout.clone(), 2).unwrap();
     let counts = Counts::new(&layout, values, Some(Noise::Laplace { scale })).unwrap();
-    let probabilities = [0.7, 0.2, 0.1, 0.8, 0.2, 0.4, 0.3, 0.2, 0.1, 0.3, 0.3, 0.4, 0.4, 0.6, 0.1, 0.2, 0.3, 0.4];
+    let probabilities =
+        [0.7, 0.2, 0.1, 0.8, 0.2, 0.4, 0.3, 0.2, 0.1, 0.3, 0.3, 0.4, 0.4, 0.6, 0.1, 0.2, 0.3, 0.4];
     let score = |posterior: NoiseTreatment| {
         let evidence = Evidence::new(&model, &counts, posterior).unwrap();
         let (mut prepared, mut logs) = (vec![0.0; 18], [0.0; 2]);

@@ -72,8 +72,11 @@ impl Curvature {
         let square = dot(&self.elements, &self.elements);
         let (known, unknown) = (square / second.noise.powi(2).max(1e-300), 1.0 / PRIOR_CURVATURE_RATIO.1);
         let found = dot(&self.elements, &second.elements) / square.max(1e-300);
-        let by =
-            if known.is_finite() { (PRIOR_CURVATURE_RATIO.0 * unknown + found * known) / (known + unknown) } else { found };
+        let by = if known.is_finite() {
+            (PRIOR_CURVATURE_RATIO.0 * unknown + found * known) / (known + unknown)
+        } else {
+            found
+        };
         let by = by.clamp(0.05, 1.0);
         let left = |a: f64, b: f64| b - by * a;
         let pairs = || self.elements.iter().zip(&second.elements);
@@ -101,6 +104,7 @@ pub(super) fn variance_ratio(released: &Released, radius: f64, size: usize) -> f
         return PRIOR_VARIANCE_RATIO;
     }
     let found = variance / curvature;
-    let ratio = if known.is_finite() { (PRIOR_VARIANCE_RATIO + known * found) / (1.0 + known) } else { found };
+    let ratio =
+        if known.is_finite() { (PRIOR_VARIANCE_RATIO + known * found) / (1.0 + known) } else { found };
     ratio.clamp(0.5, 1.0)
 }

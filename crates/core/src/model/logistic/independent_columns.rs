@@ -14,7 +14,7 @@ use super::LogisticPlan;
 use super::basis::Basis;
 use super::columns::{Independent, Observation};
 use super::frame::{Frame, balance};
-use super::pooled::{MODEL_ERROR, MAX_EXTRAPOLATION, LAST_ROUNDS, LENGTH_ERROR, MIN_NOISE, ROUNDS, Slopes};
+use super::pooled::{LAST_ROUNDS, LENGTH_ERROR, MAX_EXTRAPOLATION, MIN_NOISE, MODEL_ERROR, ROUNDS, Slopes};
 use super::precision::Precisions;
 use super::query::{CentredScores, ClassSums};
 use crate::family::Moments;

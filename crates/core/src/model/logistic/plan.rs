@@ -11,7 +11,7 @@ use crate::model::logistic::curvature::{Curvature, variance_ratio};
 use crate::model::logistic::independent_columns::independent_columns;
 use crate::model::logistic::pooled::pool;
 use crate::model::logistic::query::{CentredScores, ClassSums, Curvatures, Products, Scores};
-use crate::model::logistic::response::{Segment, Path, posterior};
+use crate::model::logistic::response::{Path, Segment, posterior};
 use crate::model::planned::{out_of_range, same_columns};
 use crate::model::{DefinitionError, FitError};
 use crate::model::{Estimate, ModelError, Planned, Posterior, TableShape, known_targets};
@@ -188,8 +188,9 @@ impl LogisticPlan {
         };
         let noise = factor * 0.5 * radius / (mu * SHARES[1].1.sqrt());
         let ridge = (1.0 / prior_variance).min(1.0) + if privacy.is_some() { RIDGE * noise } else { 0.0 };
-        let mut why =
-            vec![format!("records are weighted as if their inputs were no longer than {radius:.2}, which most are")];
+        let mut why = vec![format!(
+            "records are weighted as if their inputs were no longer than {radius:.2}, which most are"
+        )];
         why.extend(match kind {
             Kind::Matrix => [
                 format!(
@@ -250,7 +251,7 @@ impl LogisticPlan {
             });
             let curvature = round.curvature_noise.map(|noise| {
                 let (what, width, geometry) = if by_class.is_some() {
-                        ("centred second moments of inputs", Products::width(columns), Products::geometry())
+                    ("centred second moments of inputs", Products::width(columns), Products::geometry())
                 } else {
                     ("curvature of weighted scores", Curvatures::width(size), Curvatures::geometry(radius))
                 };

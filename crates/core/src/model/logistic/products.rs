@@ -174,7 +174,8 @@ impl Inputs {
                 let expected = square * variance[i] * variance[j];
                 let share = expected / (expected + noise).max(1e-300);
                 for at in [i * size + j, j * size + i] {
-                    (covariance[at], error_variance[at]) = (share * found[i * size + j], expected * (1.0 - share));
+                    (covariance[at], error_variance[at]) =
+                        (share * found[i * size + j], expected * (1.0 - share));
                 }
             }
         }
@@ -289,6 +290,10 @@ mod tests {
         for (i, j) in [(0, 3), (1, 4), (2, 6), (3, 6), (5, 0)] {
             assert!(inputs.covariance[i * 8 + j].abs() < 1e-3);
         }
-        assert!(inputs.error_variance[3 * 9] > 0.0 && inputs.error_variance[0] > 0.0 && inputs.mean_error_variance > 0.0);
+        assert!(
+            inputs.error_variance[3 * 9] > 0.0
+                && inputs.error_variance[0] > 0.0
+                && inputs.mean_error_variance > 0.0
+        );
     }
 }

@@ -354,7 +354,8 @@ impl MixturePlan {
             count_scale: self.sites.count_scale,
             draws: self.sites.simulated,
         };
-        let (posterior, projections) = refine.run(start, self.sites.steps, |residuals| wall.sum(sites, residuals))?;
+        let (posterior, projections) =
+            refine.run(start, self.sites.steps, |residuals| wall.sum(sites, residuals))?;
         Ok((posterior, projections))
     }
 }

@@ -22,7 +22,8 @@ impl Query for WeightedResiduals<'_> {
         let (residuals, counts) = out.split_at_mut(self.components * self.dimension);
         self.cavity.responsibilities(record, counts);
         for (k, residual) in residuals.chunks_exact_mut(self.dimension).enumerate() {
-            for ((residual, x), m) in residual.iter_mut().zip(record).zip(self.cavity.mean(k, self.dimension)) {
+            for ((residual, x), m) in residual.iter_mut().zip(record).zip(self.cavity.mean(k, self.dimension))
+            {
                 *residual = counts[k] * (x - m);
             }
         }

@@ -147,7 +147,12 @@ impl Refine<'_> {
             // Twice, since the precision of the cavity depends on the information, and that only weakly on the
             // cavity.
             self.condition(&full, &means, &precisions, &mut cavity);
-            let residuals = WeightedResiduals { cavity: &cavity, components: j, dimension: d, count_scale: self.count_scale };
+            let residuals = WeightedResiduals {
+                cavity: &cavity,
+                components: j,
+                dimension: d,
+                count_scale: self.count_scale,
+            };
             let mut response = self.response(&residuals, &means, &sigma);
             for matrix in [&mut response.h, &mut response.k, &mut response.information] {
                 for (u, x) in matrix.iter_mut().enumerate() {
@@ -163,7 +168,12 @@ impl Refine<'_> {
                 return Ok((self.posterior(&means, &sigma, &response), projections));
             }
             self.condition(&full, &means, &precisions, &mut cavity);
-            let residuals = WeightedResiduals { cavity: &cavity, components: j, dimension: d, count_scale: self.count_scale };
+            let residuals = WeightedResiduals {
+                cavity: &cavity,
+                components: j,
+                dimension: d,
+                count_scale: self.count_scale,
+            };
             let released = release(&residuals)?;
             let variance = released.noise_sd[0].powi(2).max(1e-12 * each);
             let (sums, count_sums) = released.values.split_at(size);

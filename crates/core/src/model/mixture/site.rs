@@ -214,8 +214,9 @@ impl MixtureCavity {
         if let (NoiseVariance::Unknown(_), [first, second]) = (model.noise, &self.shifted[..]) {
             // E[tau] and E[tau^2] under the tilted distribution, from the evidence at shapes a, a + 1 and a + 2, with the
             // Student t replaced by a Gaussian of the same variance (Hernandez-Lobato, Adams, ICML 2015, section 3.2).
-            let mut evidence =
-                |f: &ShiftedNoise| self.log_evidence(&f.inverses, &f.log_norms, record, d, full, responsibilities);
+            let mut evidence = |f: &ShiftedNoise| {
+                self.log_evidence(&f.inverses, &f.log_norms, record, d, full, responsibilities)
+            };
             let (one, two) = (evidence(first), evidence(second));
             let cavity = Gamma::from_natural(&self.natural[gamma.clone()]);
             let mean = (one - log_evidence).exp() * cavity.mean();

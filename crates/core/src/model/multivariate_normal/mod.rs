@@ -14,7 +14,9 @@ pub use plan::{MultivariatePlan, WishartPrior};
 pub use posterior::MultivariatePosterior;
 
 use crate::budget::Privacy;
-use crate::model::conjugate::single::{Once, POSTERIOR, noise_treatment, only_numbers, parse_plan, unlimited_budget};
+use crate::model::conjugate::single::{
+    Once, POSTERIOR, noise_treatment, only_numbers, parse_plan, unlimited_budget,
+};
 use crate::model::settings::Settings;
 use crate::model::{Model, ModelError, Planned, Posterior, Saved, Setting, TableShape, Target};
 use crate::wall::WallError;

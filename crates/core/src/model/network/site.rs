@@ -15,7 +15,7 @@
 //! unaffected.
 
 use super::relu::{BLOCK, Units};
-use super::{MAX_PRIOR_SDS, Layer, Network, OutputNoise, split, split_mut};
+use super::{Layer, MAX_PRIOR_SDS, Network, OutputNoise, split, split_mut};
 use crate::family::Gamma;
 use crate::model::tilt::{Tilt, class};
 use reticent_noise::with_wide_vectors;
@@ -128,7 +128,8 @@ impl NetworkCavity {
                     // The prior has mean 0.
                     let (lambda, precision) = (kept * lambda, prior + kept * precision);
                     let high = precision >= floor * prior;
-                    let near = lambda * lambda * prior <= MAX_PRIOR_SDS * MAX_PRIOR_SDS * precision * precision;
+                    let near =
+                        lambda * lambda * prior <= MAX_PRIOR_SDS * MAX_PRIOR_SDS * precision * precision;
                     beyond |= u64::from(!high) | u64::from(!near);
                     *variance = 1.0 / precision;
                     *mean = lambda * *variance;

@@ -197,7 +197,7 @@ fn refinement_gives_factors_with_the_expected_precision() {
 }
 
 #[test]
-fn the_vector_is_as_wide_as_stated() {
+fn the_contribution_has_the_stated_width() {
     for (inputs, hidden) in [(8, 50), (16, 50), (9, 100)] {
         let weights = (inputs + 1) * hidden + hidden + 1;
         let known = Network::new(&[inputs, hidden], OutputNoise::Known(1.0)).unwrap();
@@ -266,7 +266,7 @@ fn centred_sites_are_sites_that_were_centred() {
 }
 
 #[test]
-fn a_kink_is_learnt() {
+fn a_kink_is_fitted() {
     let mut model = Network::new(&[1, 20], OutputNoise::default()).unwrap();
     let mut rng = ChaCha8Rng::seed_from_u64(4);
     let records: Vec<f64> = (0..200)

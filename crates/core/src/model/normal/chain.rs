@@ -39,7 +39,8 @@ impl Chain {
         noise: NoiseDistribution,
         start: NormalPrior,
     ) -> Self {
-        let (laplace, noise_variance) = (matches!(noise, NoiseDistribution::Laplace { .. }), noise.sd().powi(2));
+        let (laplace, noise_variance) =
+            (matches!(noise, NoiseDistribution::Laplace { .. }), noise.sd().powi(2));
         Self { prior, records, noisy, noise_variance, laplace, start }
     }
 

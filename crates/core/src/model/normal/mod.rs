@@ -15,7 +15,9 @@ pub use plan::{NormalPlan, NormalPrior};
 pub use posterior::NormalColumn;
 
 use crate::budget::Privacy;
-use crate::model::conjugate::single::{Once, POSTERIOR, noise_treatment, only_numbers, parse_plan, unlimited_budget};
+use crate::model::conjugate::single::{
+    Once, POSTERIOR, noise_treatment, only_numbers, parse_plan, unlimited_budget,
+};
 use crate::model::settings::Settings;
 use crate::model::{Model, ModelError, Planned, Posterior, Saved, Setting, TableShape, Target};
 use crate::wall::WallError;

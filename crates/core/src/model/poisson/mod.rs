@@ -13,7 +13,9 @@ pub use plan::{MAX_COUNT, PoissonPlan};
 
 use crate::budget::Privacy;
 use crate::family::Gamma;
-use crate::model::conjugate::single::{Once, POSTERIOR, noise_treatment, only_numbers, parse_plan, unlimited_budget};
+use crate::model::conjugate::single::{
+    Once, POSTERIOR, noise_treatment, only_numbers, parse_plan, unlimited_budget,
+};
 use crate::model::poisson::posterior::Rates;
 use crate::model::settings::Settings;
 use crate::model::{Model, ModelError, Planned, Posterior, Saved, Setting, TableShape, Target};

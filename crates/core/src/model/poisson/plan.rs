@@ -57,7 +57,8 @@ impl PoissonPlan {
         privacy: &Privacy,
     ) -> Result<Self, PlanError> {
         needs_the_number_of_records(WHAT, privacy)?;
-        let statistics = StatisticsPlan::new(WHAT, records, columns, sensitivity(columns, max_count), privacy)?;
+        let statistics =
+            StatisticsPlan::new(WHAT, records, columns, sensitivity(columns, max_count), privacy)?;
         Ok(Self { max_count, scaled: false, prior, statistics, noise_treatment: NoiseTreatment::NoiseAware })
     }
 
@@ -134,8 +135,12 @@ impl Single for PoissonPlan {
     /// A grid of 2048 cells, refined up to about 20 times, with a sum over all counts for each.
     fn posterior_estimate(&self) -> Estimate {
         let columns = self.statistics.width as f64;
-        let each =
-            20.0 + if self.noise_treatment == NoiseTreatment::NoiseAware { 10.0 * self.max_count as f64 } else { 0.0 };
+        let each = 20.0
+            + if self.noise_treatment == NoiseTreatment::NoiseAware {
+                10.0 * self.max_count as f64
+            } else {
+                0.0
+            };
         Estimate::new(columns * 2048.0, columns * 2048.0 * 20.0 * each, columns * (2048.0 + 40.0))
     }
     fn statistics(&self) -> &StatisticsPlan {

@@ -130,7 +130,7 @@ impl Planned for ProbitPlan {
         let Some(plan) = &self.sep else { return Vec::new() };
         vec![
             ("standard deviation of the noise in each natural parameter".into(), plan.expected_noise),
-                ("norm of the likelihood part of as many simulated records".into(), plan.expected_norm),
+            ("norm of the likelihood part of as many simulated records".into(), plan.expected_norm),
         ]
     }
 

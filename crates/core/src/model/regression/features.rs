@@ -280,7 +280,8 @@ impl Refinement {
                 .iter()
                 .enumerate()
                 .map(|(k, g)| {
-                    self.weight_variance * (self.noise * g + if k % (count + 1) == 0 { variance } else { 0.0 })
+                    self.weight_variance
+                        * (self.noise * g + if k % (count + 1) == 0 { variance } else { 0.0 })
                 })
                 .collect();
             let product = matrix::multiply(&inverse, &middle, count);

@@ -115,7 +115,8 @@ impl RegressionPlan {
                 let mut features = Features::new(frame, plan.frequencies, plan.length_scale, plan.seed);
                 let mut refinement = Refinement::new(frame, &features, records, plan.inflation);
                 for step in 1..=plan.steps {
-                    let mut released = wall.sum(sums, &ResidualFeatures { frame, features: &features, clip })?;
+                    let mut released =
+                        wall.sum(sums, &ResidualFeatures { frame, features: &features, clip })?;
                     released.values.iter_mut().for_each(|value| *value *= clip);
                     let variance = (clip * released.noise_sd[0]).powi(2);
                     // Later steps are closer to the solution, where the result depends less on the public precision.

@@ -370,7 +370,10 @@ pub(crate) struct Releases {
 }
 
 fn rounds(mu: f64) -> Vec<Round> {
-    let round = |&(share, radius_factor): &(f64, f64)| Round { radius_factor, noise_multiplier: 1.0 / (mu * share.sqrt()) };
+    let round = |&(share, radius_factor): &(f64, f64)| Round {
+        radius_factor,
+        noise_multiplier: 1.0 / (mu * share.sqrt()),
+    };
     ROUNDS.iter().map(round).collect()
 }
 
@@ -396,7 +399,10 @@ impl Planned for RegressionPlan {
                 "expected error variance of a linear fit (relative to least squares)".into(),
                 self.expected.linear,
             ),
-            ("expected error variance with random features (relative to least squares)".into(), self.expected.features),
+            (
+                "expected error variance with random features (relative to least squares)".into(),
+                self.expected.features,
+            ),
         ]
     }
 

@@ -4,7 +4,7 @@ use crate::math::symmetric;
 use crate::math::vector::dot;
 use crate::model::regression::features::Features;
 use crate::model::regression::posterior::{Predictor, RegressionPosterior};
-use crate::model::regression::residuals::{BINS, MAX_STANDARDISED, HALF_RANGE, WIDTH};
+use crate::model::regression::residuals::{BINS, HALF_RANGE, MAX_STANDARDISED, WIDTH};
 use crate::model::regression::rounds::Frame;
 use crate::wall::Query;
 

@@ -40,7 +40,10 @@ impl Residuals {
     pub(super) fn from_squares(released: &Released, records: f64) -> Self {
         // A sum below its noise only gives an upper bound.
         let floor = (released.noise_sd[0] / records).min(1.0);
-        Self { square: MAX_STANDARDISED * MAX_STANDARDISED * (released.values[0] / records).clamp(floor, 1.0), shape: None }
+        Self {
+            square: MAX_STANDARDISED * MAX_STANDARDISED * (released.values[0] / records).clamp(floor, 1.0),
+            shape: None,
+        }
     }
 
     /// Counts are noisy, so each is shrunk towards that of a Gaussian, the more so the smaller the expected count.
@@ -55,7 +58,8 @@ impl Residuals {
             .map(|k| {
                 let gaussian_count = records * (cdf(k + 1) - cdf(k));
                 let prior_variance = (0.5 * gaussian_count + PRIOR_SHARE_SD * records).powi(2);
-                ((gaussian_count * noise + released.values[k] * prior_variance) / (noise + prior_variance)).max(0.0)
+                ((gaussian_count * noise + released.values[k] * prior_variance) / (noise + prior_variance))
+                    .max(0.0)
             })
             .collect();
         let total: f64 = shares.iter().sum();

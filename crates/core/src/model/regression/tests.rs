@@ -123,7 +123,7 @@ fn moments_of_features_are_those_of_gaussian_inputs() {
 /// After one release $b = Gw + e$, mean and variance are those of $p(w \mid b)$ by conditioning the joint Gaussian of $w$ and $b$: with
 /// $B = \tau^2 G^2 + s^2 G + \nu I$, the covariance of $b$, they are $\tau^2 G B^{-1} b$ and $\tau^2 I - \tau^4 G B^{-1} G$.
 #[test]
-fn the_posterior_of_features_knows_of_the_noise() {
+fn the_posterior_of_features_includes_the_noise() {
     let count = 5;
     let mut frame = Frame::new(2);
     frame.residual_variance = 0.3;
@@ -139,7 +139,9 @@ fn the_posterior_of_features_knows_of_the_noise() {
         let g = refinement.gram(block);
         let square = matrix::multiply(g, g, count);
         let total: Vec<f64> = (0..count * count)
-            .map(|k| weight_variance * square[k] + noise * g[k] + if k % (count + 1) == 0 { variance } else { 0.0 })
+            .map(|k| {
+                weight_variance * square[k] + noise * g[k] + if k % (count + 1) == 0 { variance } else { 0.0 }
+            })
             .collect();
         let gain = matrix::multiply(g, &matrix::general_inverse(&total, count).expect("regular"), count);
         let mut mean = vec![0.0; count];
@@ -194,7 +196,7 @@ fn rounds_without_noise_are_least_squares() {
 /// At epsilon 1 a private fit finds the direction that varies little, bends, and has intervals that cover. The margins are wide: of the
 /// noise in the target alone the error is 0.05, without features it would be 0.27, and coverage of 4,000 has a deviation of 0.0035.
 #[test]
-fn a_private_fit_is_close_and_knows_how_close() {
+fn a_private_fit_is_close_within_its_stated_error() {
     let n = 20_000;
     let privacy = privacy(1.0);
     let plan = RegressionPlan::new(2, n, &privacy).expect("a plan");
@@ -306,7 +308,7 @@ fn broken_plans_of_networks_are_refused() {
 /// Few records, and inputs far from the middle of their bounds: no fit may be far worse than the mean of the targets, whatever the
 /// noise. The noise leaves slopes an error of about 0.1 of the deviation of the target for each of ten inputs, which adds about 5 % to it.
 #[test]
-fn no_fit_is_far_off() {
+fn all_fits_are_near_the_truth() {
     let (n, d) = (1400, 10);
     let mut rng = ChaCha8Rng::seed_from_u64(8);
     let mut row = || {
@@ -328,7 +330,7 @@ fn no_fit_is_far_off() {
 
 /// Few records under much noise: moments that no records have are counted in the receipt.
 #[test]
-fn what_was_moved_back_is_counted() {
+fn projections_are_counted() {
     let privacy = privacy(0.1);
     let plan = RegressionPlan::linear(2, 100, &privacy).expect("a plan");
     let moved = (0..20).map(|_| {

@@ -110,7 +110,7 @@ mod tests {
     /// Pure noise: nearly nothing of the squares of 400 outputs remains. A mean of 400 squares has a standard error
     /// of 7 %, so even one direction in five that is three errors above keeps less than a tenth.
     #[test]
-    fn nothing_but_noise_says_nothing() {
+    fn pure_noise_gives_zero_weights() {
         let (means, _) = weights(&parts(100.0), &noise(100.0 * 100.0), RECORDS);
         let (found, plain) = (means.iter().map(|x| x * x).sum::<f64>(), {
             let h = parts(100.0).linear_units;

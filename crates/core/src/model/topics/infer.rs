@@ -176,7 +176,8 @@ fn scaled(lambda: &[f64], per_total: &[f64], exponents: &mut [f64], row: &mut [f
         let (factor, minus) = parts(lambda);
         (*x, *exponent) = ((factor * per_total) as f32, minus);
     }
-    let smallest = exponents.iter().fold(f64::INFINITY, |smallest, &x| if x < smallest { x } else { smallest });
+    let smallest =
+        exponents.iter().fold(f64::INFINITY, |smallest, &x| if x < smallest { x } else { smallest });
     row.iter_mut().zip(&*exponents).for_each(|(x, exponent)| *x *= exp_minus((exponent - smallest) as f32));
     let largest = row.iter().fold(f32::MIN_POSITIVE, |largest, &x| if x > largest { x } else { largest });
     let by = 1.0 / largest;

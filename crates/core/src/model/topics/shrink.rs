@@ -68,7 +68,10 @@ mod tests {
             let density = (-0.5 * z * z).exp() / std::f64::consts::TAU.sqrt();
             let expected = mean + sd * density / (0.5 * libm::erfc(-z / 2f64.sqrt()));
             let found = shrinkage.mean(observed, sd, prior);
-            assert!((found - expected).abs() < 0.02 * expected, "{observed} {sd} {prior}: {found} {expected}");
+            assert!(
+                (found - expected).abs() < 0.02 * expected,
+                "{observed} {sd} {prior}: {found} {expected}"
+            );
         }
     }
 

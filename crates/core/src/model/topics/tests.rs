@@ -348,7 +348,7 @@ fn plans_are_read_back_and_checked() {
 
 /// A word that occurs in no document keeps its prior: other documents that contain it are not impossible.
 #[test]
-fn words_that_were_not_seen_are_not_impossible() {
+fn words_of_no_document_keep_the_prior() {
     let mut rows = corpus(300, 5);
     rows.iter_mut().step_by(WORDS).for_each(|count| *count = 0.0);
     let (records, source) = (Records::new(rows, WORDS).unwrap(), NoiseSource::insecure_from_seed(1));
