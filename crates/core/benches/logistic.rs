@@ -40,8 +40,8 @@ fn values(inputs: usize, records: usize) -> Vec<f64> {
     (0..records).flat_map(&mut row).collect()
 }
 
-/// Nanoseconds a record that this thread was on a processor, where the system says so, and of the clock: the shortest of several windows. The
-/// system counts in ticks of some milliseconds, so a window is many times that.
+/// CPU nanoseconds per record of this thread, where the system reports them, and wall time: the shortest of several
+/// windows. The system counts in ticks of some milliseconds, so a window is many times that.
 fn shortest(times: u64, records: usize, mut work: impl FnMut()) -> [f64; 2] {
     let begun = Instant::now();
     let now = || {
@@ -61,7 +61,7 @@ fn shortest(times: u64, records: usize, mut work: impl FnMut()) -> [f64; 2] {
     shortest_times
 }
 
-/// An update of Algorithm 5, in nanoseconds a record that takes part.
+/// An update of Algorithm 5, in nanoseconds per record of its batch.
 fn update(inputs: usize, private: bool, batch: usize) -> [f64; 2] {
     let radius = (1.0 + 0.5 * inputs as f64).sqrt();
     let mut model = VariationalLogistic::new(inputs, Gamma { shape: 1.0, rate: 1.0 }, radius);
@@ -89,7 +89,7 @@ fn update(inputs: usize, private: bool, batch: usize) -> [f64; 2] {
     shortest(each, batch, || vb.step(&mut model, &mut wall, id, size).expect("a step"))
 }
 
-/// A whole private fit.
+/// A complete private fit.
 fn fit(inputs: usize, records: usize) -> [f64; 2] {
     let privacy = Privacy::new(1.0, 1e-6, Adjacency::ReplaceOne).expect("numbers");
     let plan = LogisticPlan::new(&vec![1; inputs], records, 1.0, Some(&privacy)).expect("a plan");
@@ -103,7 +103,8 @@ fn fit(inputs: usize, records: usize) -> [f64; 2] {
     })
 }
 
-/// What NumPy needs for an update about all records and one about a batch, in nanoseconds a record, for each number of inputs.
+/// Time of NumPy for an update over all records and one over a batch, in nanoseconds per record, for each number of
+/// inputs.
 fn peer(python: &str) -> Option<Vec<[f64; 2]>> {
     let mut command = Command::new(python);
     command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/benches/logistic.py"));

@@ -1,5 +1,5 @@
-//! SEP and DP-SEP on a mixture of Gaussians (D = 4, J = 4, full covariance), as multiples of what a draw from
-//! `rand_distr::StandardNormal` over `SmallRng` takes, interleaved in one run.
+//! SEP and DP-SEP on a mixture of Gaussians (D = 4, J = 4, full covariance), as multiples of the time of a draw from
+//! `rand_distr::StandardNormal` over `SmallRng`, interleaved in one run.
 
 #![allow(clippy::print_stdout, reason = "a bench reports")]
 
@@ -58,7 +58,7 @@ fn wall(model: &Mixture, rows: usize, batch: usize, steps: u64, private: bool) -
 /// Seconds per record of one run.
 fn run(model: &Mixture, rows: usize, batch: usize, steps: u64, private: bool) -> f64 {
     let (mut wall, id) = wall(model, rows, batch, steps, private);
-    // Small steps, so that noise does not throw the state out of its domain: what is measured is the cost of privacy.
+    // Small steps, so that noise does not move the state out of its domain: the cost of privacy is measured.
     let damping = Damping::Step(1e-3);
     let phases = [Phase { sums: id, steps, coordinates: Coordinates::Factor, damping, clip: None }];
     let start = model.start(&means(), 100.0);

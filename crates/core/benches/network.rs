@@ -1,6 +1,6 @@
-//! SEP and DP-SEP on networks with 8 inputs and 50 hidden units and with 90 and 100, as multiples of what a draw from
-//! `rand_distr::StandardNormal` over `SmallRng` takes, interleaved in one run. Everything is timed in windows of about a
-//! millisecond, of which the shortest counts: what else the machine does then matters little.
+//! SEP and DP-SEP on networks with 8 inputs and 50 hidden units and with 90 and 100, as multiples of the time of a
+//! draw from `rand_distr::StandardNormal` over `SmallRng`, interleaved in one run. Everything is timed in windows of
+//! about a millisecond, of which the shortest counts, so that other work on the machine matters little.
 
 #![allow(clippy::print_stdout, reason = "a bench reports")]
 
@@ -65,7 +65,7 @@ fn shortest(windows: u64, count: usize, mut window: impl FnMut()) -> f64 {
 fn run(model: &Network, batch: usize, steps: u64, private: bool, coordinates: Coordinates) -> f64 {
     const WINDOWS: u64 = 16;
     let (mut wall, sums) = wall(model, batch, WINDOWS * steps, private);
-    // Small steps with noise, so that it does not throw the state out of its domain: what is measured is the cost of privacy.
+    // Small steps with noise, so that it does not move the state out of its domain: the cost of privacy is measured.
     let damping = Damping::Step(if private { 1e-4 } else { 1.0 });
     let phase = Phase { sums, steps, coordinates, damping, clip: None };
     let mut state = Sep::new(model, N, &model.start(1, Start::Prior));

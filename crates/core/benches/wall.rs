@@ -1,4 +1,4 @@
-//! What the wall costs: `Wall::sum` against a plain `f64` sum of the same contributions, interleaved in one run.
+//! The cost of the wall: `Wall::sum` against a plain `f64` sum of the same contributions, interleaved in one run.
 
 #![allow(clippy::print_stdout, reason = "a bench reports")]
 
@@ -47,7 +47,7 @@ fn plain(values: &[f64], query: &Scaled, sum: &mut [f64], scratch: &mut [f64]) {
     }
 }
 
-/// The least seconds of each of two calls, taken in turns.
+/// The shortest time of each of two alternating calls, in seconds.
 fn interleaved(repeats: usize, mut a: impl FnMut(), mut b: impl FnMut()) -> (f64, f64) {
     let mut fastest = (f64::INFINITY, f64::INFINITY);
     for _ in 0..repeats {

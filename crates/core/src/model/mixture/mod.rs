@@ -343,7 +343,7 @@ impl Model for Mixtures {
         Ok(Box::new(parse::<PlannedMixture>(self.name(), plan)?))
     }
     /// The prior has a matrix for each component.
-    fn least_estimate(&self, shape: &TableShape) -> Option<Estimate> {
+    fn min_estimate(&self, shape: &TableShape) -> Option<Estimate> {
         let components = shape.settings.get("components").and_then(SettingValue::as_f64).unwrap_or(1.0);
         Some(matrices(components, shape.inputs() as f64))
     }

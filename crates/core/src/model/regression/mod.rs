@@ -102,7 +102,7 @@ impl Model for Regression {
         parse_plan(self.name, plan)
     }
     /// A matrix of the inputs is needed to estimate the gain of features.
-    fn least_estimate(&self, shape: &TableShape) -> Option<Estimate> {
+    fn min_estimate(&self, shape: &TableShape) -> Option<Estimate> {
         Some(linear_estimate(shape.inputs(), shape.records, 1))
     }
     fn load(&self, saved: &Saved) -> Result<Box<dyn Posterior>, ModelError> {
