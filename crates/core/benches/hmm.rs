@@ -1,7 +1,8 @@
-//! Gibbs sampling of a hidden Markov model of 10 states on 51 regions and 36 months with five fields, beside the same sampler in NumPy.
+//! Gibbs sampling of a hidden Markov model of 10 states on 51 regions and 36 months with five fields, compared with
+//! the same sampler in NumPy.
 //!
-//! With `RETICENT_PEERS_PYTHON` naming a Python that has NumPy. Both get the same counts, take one thread, and are timed in CPU seconds (wall
-//! seconds where the system does not tell them).
+//! `RETICENT_PEERS_PYTHON` names a Python that has NumPy. Both get the same counts, use one thread, and are timed in
+//! CPU seconds (wall seconds where the system does not report them).
 
 #![allow(clippy::print_stdout, reason = "a bench reports")]
 
@@ -14,10 +15,10 @@ use std::time::Instant;
 
 const STATES: usize = 10;
 const ITERATIONS: usize = 200;
-/// What may be needed of the time of the peer.
-const WANTED: f64 = 0.1;
+/// Maximum share of the time of the peer.
+const MAX_SHARE: f64 = 0.1;
 
-/// About 50 events in each cell, of laws that depend on the region and the season.
+/// About 50 events in each cell, with probabilities that depend on the region and the season.
 fn counts(layout: &Layout) -> Vec<f64> {
     let mut rng = SmallRng::seed_from_u64(1);
     let mut counts = vec![0.0; layout.width()];
@@ -43,7 +44,7 @@ fn seconds(mut run: impl FnMut()) -> f64 {
     spent.unwrap_or(wall.elapsed().as_secs_f64()) / 5.0
 }
 
-/// Of this thread.
+/// CPU time of this thread.
 fn cpu_seconds() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split(' ').next()?.parse::<f64>().ok().map(|nanoseconds| nanoseconds * 1e-9)
@@ -85,6 +86,6 @@ fn main() {
     let peer: f64 = String::from_utf8_lossy(&output.stdout).trim().parse().expect("seconds");
     println!("NumPy                 {peer:>8.3} s");
     let share = ours / peer;
-    let verdict = if share <= WANTED { "met" } else { "MISSED" };
-    println!("naive over NumPy      {share:>8.4}    (wanted {WANTED}: {verdict})");
+    let verdict = if share <= MAX_SHARE { "met" } else { "MISSED" };
+    println!("naive over NumPy      {share:>8.4}    (wanted {MAX_SHARE}: {verdict})");
 }

@@ -1,10 +1,12 @@
-//! Logistic regression: an update of Algorithm 5 (expected statistics of all records, and the step that maximises), with and without privacy, the same
-//! about a small random batch as in the paper, with privacy, and a whole private fit by weighted scores; with one thread and with two.
+//! Logistic regression: an update of Algorithm 5 (expected statistics of all records, and the M-step), with and
+//! without privacy, the same for a small random batch as in the paper, with privacy, and a complete private fit by
+//! weighted scores; with one thread and with two.
 //!
-//! If `RETICENT_PEERS_PYTHON` names a Python that has NumPy, `logistic.py` beside it does the same updates in the same run, vectorised over
-//! records: those about all records without privacy, those about a batch with noise of NumPy's. BLAS gets one thread, as we do. Each time is the
-//! shortest of several. One thread is timed on its processor, where the system says so, so that other work on the machine does not count; what
-//! two threads bring is by the clock, and needs two free processors.
+//! If `RETICENT_PEERS_PYTHON` names a Python that has NumPy, `logistic.py` beside it does the same updates in the
+//! same run, vectorised over records: those over all records without privacy, those over a batch with NumPy's noise.
+//! BLAS gets one thread, as we do. Each time is the shortest of several. One thread is timed in CPU time, where the
+//! system reports it, so that other work on the machine does not count; the speedup of two threads is in wall time,
+//! and needs two free processors.
 
 #![allow(clippy::print_stdout, reason = "a bench reports")]
 
@@ -21,11 +23,11 @@ use std::time::Instant;
 const RECORDS: usize = 20_000;
 const WINDOWS: u64 = 3;
 const INPUTS: [usize; 2] = [10, 100];
-/// Of a batch: 0.4 % of the records, as in Section 6.4 of the paper.
+/// Batch size: 0.4 % of the records, as in Section 6.4 of the paper.
 const BATCH: usize = RECORDS / 250;
 /// Too many inputs for a matrix, of fewer records.
 const WIDE: ([usize; 2], usize) = ([1000, 4000], 2000);
-/// How many times as fast as NumPy an update without privacy should be, and two threads as fast as one.
+/// Required speedup of an update without privacy over NumPy, and of two threads over one.
 const GATES: (f64, f64) = (20.0, 1.7);
 
 fn values(inputs: usize, records: usize) -> Vec<f64> {
@@ -38,8 +40,8 @@ fn values(inputs: usize, records: usize) -> Vec<f64> {
     (0..records).flat_map(&mut row).collect()
 }
 
-/// Nanoseconds a record that this thread was on a processor, where the system says so, and of the clock: the shortest of several windows. The
-/// system counts in ticks of some milliseconds, so a window is many times that.
+/// CPU nanoseconds per record of this thread, where the system reports them, and wall time: the shortest of several
+/// windows. The system counts in ticks of some milliseconds, so a window is many times that.
 fn shortest(times: u64, records: usize, mut work: impl FnMut()) -> [f64; 2] {
     let begun = Instant::now();
     let now = || {
@@ -48,18 +50,18 @@ fn shortest(times: u64, records: usize, mut work: impl FnMut()) -> [f64; 2] {
         let clock = begun.elapsed().as_secs_f64() * 1e9;
         [busy.unwrap_or(clock), clock]
     };
-    let mut least = [f64::INFINITY; 2];
+    let mut shortest_times = [f64::INFINITY; 2];
     for _ in 0..WINDOWS {
         let before = now();
         (0..times).for_each(|_| work());
         let after = now();
         let each = (records as u64 * times) as f64;
-        (0..2).for_each(|k| least[k] = least[k].min((after[k] - before[k]) / each));
+        (0..2).for_each(|k| shortest_times[k] = shortest_times[k].min((after[k] - before[k]) / each));
     }
-    least
+    shortest_times
 }
 
-/// An update of Algorithm 5, in nanoseconds a record that takes part.
+/// An update of Algorithm 5, in nanoseconds per record of its batch.
 fn update(inputs: usize, private: bool, batch: usize) -> [f64; 2] {
     let radius = (1.0 + 0.5 * inputs as f64).sqrt();
     let mut model = VariationalLogistic::new(inputs, Gamma { shape: 1.0, rate: 1.0 }, radius);
@@ -87,7 +89,7 @@ fn update(inputs: usize, private: bool, batch: usize) -> [f64; 2] {
     shortest(each, batch, || vb.step(&mut model, &mut wall, id, size).expect("a step"))
 }
 
-/// A whole private fit.
+/// A complete private fit.
 fn fit(inputs: usize, records: usize) -> [f64; 2] {
     let privacy = Privacy::new(1.0, 1e-6, Adjacency::ReplaceOne).expect("numbers");
     let plan = LogisticPlan::new(&vec![1; inputs], records, 1.0, Some(&privacy)).expect("a plan");
@@ -101,7 +103,8 @@ fn fit(inputs: usize, records: usize) -> [f64; 2] {
     })
 }
 
-/// What NumPy needs for an update about all records and one about a batch, in nanoseconds a record, for each number of inputs.
+/// Time of NumPy for an update over all records and one over a batch, in nanoseconds per record, for each number of
+/// inputs.
 fn peer(python: &str) -> Option<Vec<[f64; 2]>> {
     let mut command = Command::new(python);
     command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/benches/logistic.py"));

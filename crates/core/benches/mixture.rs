@@ -1,5 +1,5 @@
-//! SEP and DP-SEP on a mixture of Gaussians (D = 4, J = 4, full covariance), as multiples of what a draw from
-//! `rand_distr::StandardNormal` over `SmallRng` takes, interleaved in one run.
+//! SEP and DP-SEP on a mixture of Gaussians (D = 4, J = 4, full covariance), as multiples of the time of a draw from
+//! `rand_distr::StandardNormal` over `SmallRng`, interleaved in one run.
 
 #![allow(clippy::print_stdout, reason = "a bench reports")]
 
@@ -58,7 +58,7 @@ fn wall(model: &Mixture, rows: usize, batch: usize, steps: u64, private: bool) -
 /// Seconds per record of one run.
 fn run(model: &Mixture, rows: usize, batch: usize, steps: u64, private: bool) -> f64 {
     let (mut wall, id) = wall(model, rows, batch, steps, private);
-    // Small steps, so that noise does not throw the state out of its domain: what is measured is the cost of privacy.
+    // Small steps, so that noise does not move the state out of its domain: the cost of privacy is measured.
     let damping = Damping::Step(1e-3);
     let phases = [Phase { sums: id, steps, coordinates: Coordinates::Factor, damping, clip: None }];
     let start = model.start(&means(), 100.0);
@@ -82,7 +82,7 @@ fn main() {
     let model = model();
     let pool = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
     let (one, two) = (pool(1), pool(2));
-    let mut least = [f64::INFINITY; 6];
+    let mut fastest = [f64::INFINITY; 6];
     for _ in 0..7 {
         let found = [
             normal_draw(),
@@ -97,9 +97,9 @@ fn main() {
                 clock.elapsed().as_secs_f64() / (5 * N) as f64
             },
         ];
-        least.iter_mut().zip(found).for_each(|(least, found)| *least = least.min(found));
+        fastest.iter_mut().zip(found).for_each(|(fastest, found)| *fastest = fastest.min(found));
     }
-    let [draw, plain, private, single, double, per_site] = least;
+    let [draw, plain, private, single, double, per_site] = fastest;
     let gate = |met: bool| if met { "met" } else { "MISSED" };
     println!("a normal draw                 {:>9.2} ns", draw * 1e9);
     println!(

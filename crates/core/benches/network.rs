@@ -1,6 +1,6 @@
-//! SEP and DP-SEP on networks with 8 inputs and 50 hidden units and with 90 and 100, as multiples of what a draw from
-//! `rand_distr::StandardNormal` over `SmallRng` takes, interleaved in one run. Everything is timed in windows of about a
-//! millisecond, of which the shortest counts: what else the machine does then matters little.
+//! SEP and DP-SEP on networks with 8 inputs and 50 hidden units and with 90 and 100, as multiples of the time of a
+//! draw from `rand_distr::StandardNormal` over `SmallRng`, interleaved in one run. Everything is timed in windows of
+//! about a millisecond, of which the shortest counts, so that other work on the machine matters little.
 
 #![allow(clippy::print_stdout, reason = "a bench reports")]
 
@@ -65,7 +65,7 @@ fn shortest(windows: u64, count: usize, mut window: impl FnMut()) -> f64 {
 fn run(model: &Network, batch: usize, steps: u64, private: bool, coordinates: Coordinates) -> f64 {
     const WINDOWS: u64 = 16;
     let (mut wall, sums) = wall(model, batch, WINDOWS * steps, private);
-    // Small steps with noise, so that it does not throw the state out of its domain: what is measured is the cost of privacy.
+    // Small steps with noise, so that it does not move the state out of its domain: the cost of privacy is measured.
     let damping = Damping::Step(if private { 1e-4 } else { 1.0 });
     let phase = Phase { sums, steps, coordinates, damping, clip: None };
     let mut state = Sep::new(model, N, &model.start(1, Start::Prior));
@@ -111,7 +111,7 @@ fn main() {
     let large = Network::new(&[90, 100], OutputNoise::default()).expect("a network");
     let pool = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
     let (one, two) = (pool(1), pool(2));
-    let mut least = [f64::INFINITY; 10];
+    let mut fastest = [f64::INFINITY; 10];
     for _ in 0..15 {
         let (cavity, site) = parts(&model);
         let found = [
@@ -126,25 +126,25 @@ fn main() {
             one.install(|| run(&large, 256, 1, true, Coordinates::Centred)),
             two.install(|| run(&large, 256, 1, true, Coordinates::Centred)),
         ];
-        least.iter_mut().zip(found).for_each(|(least, found)| *least = least.min(found));
+        fastest.iter_mut().zip(found).for_each(|(fastest, found)| *fastest = fastest.min(found));
     }
-    let draw = least[0];
+    let draw = fastest[0];
     println!("a normal draw                    {:>8.2} ns", draw * 1e9);
     let report = |what: &str, time: f64, gate: f64| {
         let met = if time / draw <= gate { "met" } else { "MISSED" };
         let gate = if gate.is_finite() { format!("gate {gate}: {met}") } else { String::new() };
         println!("{what:<32} {:>8.2} us, {:>6.0} draws  {gate}", time * 1e6, time / draw);
     };
-    report("a cavity", least[1], f64::INFINITY);
-    report("a site", least[2], f64::INFINITY);
-    report("SEP, B = 1", least[3], 700.0);
-    report("DP-SEP, B = 1", least[4], 1400.0);
-    report("DP-SEP, B = 1, centred", least[5], 1400.0);
-    report("DP-SEP, B = 256", least[6], 500.0);
-    report("the same, two threads", least[7], f64::INFINITY);
-    report("90 inputs, 100 units, B = 256", least[8], 5000.0);
-    report("the same, two threads", least[9], f64::INFINITY);
-    for (what, ratio) in [("8 inputs", least[6] / least[7]), ("90 inputs", least[8] / least[9])] {
+    report("a cavity", fastest[1], f64::INFINITY);
+    report("a site", fastest[2], f64::INFINITY);
+    report("SEP, B = 1", fastest[3], 700.0);
+    report("DP-SEP, B = 1", fastest[4], 1400.0);
+    report("DP-SEP, B = 1, centred", fastest[5], 1400.0);
+    report("DP-SEP, B = 256", fastest[6], 500.0);
+    report("the same, two threads", fastest[7], f64::INFINITY);
+    report("90 inputs, 100 units, B = 256", fastest[8], 5000.0);
+    report("the same, two threads", fastest[9], f64::INFINITY);
+    for (what, ratio) in [("8 inputs", fastest[6] / fastest[7]), ("90 inputs", fastest[8] / fastest[9])] {
         let met = if ratio >= 1.7 { "met" } else { "MISSED" };
         println!("{what}: two threads {ratio:.2} x faster  gate 1.7: {met}");
     }

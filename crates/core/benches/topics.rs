@@ -1,8 +1,9 @@
-//! The E-step of topics (K = 50, V = 8,000, documents of about a hundred words): documents a second on one thread and on two, and as a multiple of
-//! scikit-learn's in the same run if `RETICENT_PEERS_PYTHON` names a Python that has it.
+//! The E-step of topics (K = 50, V = 8,000, documents of about a hundred words): documents per second on one thread
+//! and on two, and as a multiple of scikit-learn's in the same run if `RETICENT_PEERS_PYTHON` names a Python that has
+//! it.
 //!
-//! Times are of the processor, so that they hold on a busy machine too; those on two threads are of the clock. Of several rounds the fastest counts, for
-//! both.
+//! Times are CPU times, so that they hold on a busy machine too; those on two threads are wall times. The fastest of
+//! several rounds counts, for both.
 
 #![allow(clippy::print_stdout, reason = "a bench reports")]
 
@@ -58,14 +59,14 @@ fn step(expected: &Expected, documents: &[Document]) -> Vec<f64> {
     sums
 }
 
-/// Nanoseconds that this thread has been on a processor, where the system says so, and else of the clock.
+/// CPU nanoseconds of this thread, where the system reports them, and otherwise wall time.
 fn busy(start: Instant) -> f64 {
     let of = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
     let nanoseconds = of.and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
     nanoseconds.map_or_else(|| start.elapsed().as_secs_f64(), |x| x * 1e-9)
 }
 
-/// Seconds that so many threads need for a step, each for its part: by the clock, and of the processor for the slowest.
+/// Seconds of this many threads for a step, each for its part: wall time, and CPU time of the slowest.
 fn threads(expected: &Expected, documents: &[Document], threads: usize) -> (f64, f64) {
     let begun = Instant::now();
     let parts = documents.chunks(DOCUMENTS.div_ceil(threads));
@@ -75,7 +76,7 @@ fn threads(expected: &Expected, documents: &[Document], threads: usize) -> (f64,
                 scope.spawn(move || {
                     let start = busy(begun);
                     (0..3).for_each(|_| drop(black_box(step(expected, part))));
-                    std::thread::yield_now(); // brings what the system has counted up to date
+                    std::thread::yield_now(); // updates the CPU time that the system reports
                     busy(begun) - start
                 })
             })
@@ -85,7 +86,7 @@ fn threads(expected: &Expected, documents: &[Document], threads: usize) -> (f64,
     (begun.elapsed().as_secs_f64(), slowest)
 }
 
-/// Rounds of which the fastest counts: the one that others disturbed least.
+/// Number of rounds, of which the fastest counts.
 const ROUNDS: usize = 15;
 
 fn fastest(seconds: impl Iterator<Item = f64>) -> f64 {
@@ -132,7 +133,7 @@ fn main() {
     }
 }
 
-/// Documents a second of scikit-learn, on the same documents and topics.
+/// Documents per second of scikit-learn, on the same documents and topics.
 fn peer(python: &str, documents: &[Document], lambda: &[f64]) -> Option<f64> {
     let folder = std::env::temp_dir().join(format!("reticent-topics-{}", std::process::id()));
     std::fs::create_dir_all(&folder).ok()?;

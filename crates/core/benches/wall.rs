@@ -1,4 +1,4 @@
-//! What the wall costs: `Wall::sum` against a plain `f64` sum of the same contributions, interleaved in one run.
+//! The cost of the wall: `Wall::sum` against a plain `f64` sum of the same contributions, interleaved in one run.
 
 #![allow(clippy::print_stdout, reason = "a bench reports")]
 
@@ -47,18 +47,18 @@ fn plain(values: &[f64], query: &Scaled, sum: &mut [f64], scratch: &mut [f64]) {
     }
 }
 
-/// The least seconds of each of two calls, taken in turns.
+/// The shortest time of each of two alternating calls, in seconds.
 fn interleaved(repeats: usize, mut a: impl FnMut(), mut b: impl FnMut()) -> (f64, f64) {
-    let mut least = (f64::INFINITY, f64::INFINITY);
+    let mut fastest = (f64::INFINITY, f64::INFINITY);
     for _ in 0..repeats {
         let start = Instant::now();
         a();
-        least.0 = least.0.min(start.elapsed().as_secs_f64());
+        fastest.0 = fastest.0.min(start.elapsed().as_secs_f64());
         let start = Instant::now();
         b();
-        least.1 = least.1.min(start.elapsed().as_secs_f64());
+        fastest.1 = fastest.1.min(start.elapsed().as_secs_f64());
     }
-    least
+    fastest
 }
 
 fn main() {

@@ -11,7 +11,7 @@ use thiserror::Error;
 ///
 /// # Privacy
 /// A delta of $1/N$ or more would allow publishing a record picked at random; [`check`](Self::check) refuses it.
-/// Attacked by `large_delta_is_refused`.
+/// Attacked by `budgets_adjacencies_and_deltas_are_checked`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Privacy {
     epsilon: f64,

@@ -25,7 +25,7 @@ fn table(columns: &[usize], rows: usize, target: Target) -> Vec<f64> {
                 values.extend((0..levels).map(|k| if k == level { 1.0 } else { 0.0 }));
             }
         }
-        // Classes are far from separable, or weights would depend on rounding.
+        // Classes are far from separable; otherwise weights would depend on rounding.
         values.push(match target {
             Target::Number => (score + 0.4 * dice()).clamp(-1.0, 1.0),
             _ => (score + 3.0 * dice()).signum(),
@@ -40,15 +40,15 @@ fn fit(name: &str, shape: &TableShape, values: Vec<f64>) -> Box<dyn Posterior> {
     planned.run(records, NoiseSource::from_os().unwrap(), None, Box::new(Unlimited)).unwrap().0
 }
 
-/// What a prediction states, as numbers.
+/// The numbers of a prediction.
 fn numbers(predicted: &Predicted) -> Vec<f64> {
     let text = format!("{predicted:?}");
     let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || "+-.".contains(c)));
     words.filter_map(|word| word.parse().ok()).filter(|x: &f64| x.is_finite()).collect()
 }
 
-/// For every supervised fit whose releases are about all records, with means and deviations. The number of rows differs, and rows that lack a
-/// target must not count: a third of them would be plain to see.
+/// For every supervised fit whose releases are over all records, with means and standard deviations. The number of
+/// rows differs, and rows without a target must not count: a third of them would have a visible effect.
 #[test]
 fn a_fit_with_absent_records_is_the_fit_of_the_others() {
     let few: &[usize] = &[1, 3, 1];
@@ -84,7 +84,8 @@ fn a_fit_with_absent_records_is_the_fit_of_the_others() {
             let (a, b) = (numbers(&a), numbers(&b));
             assert!(!a.is_empty() && a.len() == b.len(), "{name}");
             for (a, b) in a.iter().zip(&b) {
-                // Plans for more records differ a little, and gradients on random batches are another path to about the same place.
+                // Plans for more records differ slightly, and gradients on random batches take another path to about
+                // the same solution.
                 let tolerance = if name == "network-sgd" { 0.25 } else { 0.01 };
                 assert!((a - b).abs() <= tolerance * (0.05 + a.abs()), "{name} {columns:?}: {a} {b}");
             }
@@ -92,7 +93,7 @@ fn a_fit_with_absent_records_is_the_fit_of_the_others() {
     }
 }
 
-/// A private plan that needs the number of records with a target releases it, and pays for it.
+/// A private plan that needs the number of records with a target releases it, within the budget.
 #[test]
 fn the_number_of_known_targets_is_released_with_noise() {
     let privacy = Privacy::new(1.0, 1e-6, Adjacency::ReplaceOne).unwrap();

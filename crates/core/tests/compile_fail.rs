@@ -1,4 +1,4 @@
-//! What does not compile keeps the records in.
+//! Code that would let records out does not compile.
 
 #[test]
 fn records_leave_only_through_the_wall() {

@@ -1,4 +1,4 @@
-//! Regressions behind the wall: SEP where the answer is known, and with noise.
+//! Regressions behind the wall: SEP where the posterior is known, and with noise.
 
 use reticent_core::budget::{Adjacency, Privacy, Unlimited};
 use reticent_core::engine::{
@@ -45,8 +45,8 @@ fn run(
     sep(model, &mut wall, N, &vec![0.0; model.width()], &phases, Average::Last).unwrap()
 }
 
-/// Sites of known Gaussian noise do not depend on the cavity, so an average over a pass is the conjugate posterior, which EP
-/// finds too.
+/// Sites of known Gaussian noise do not depend on the cavity, so an average over a pass is the conjugate posterior,
+/// which EP finds too.
 #[test]
 fn sep_of_a_linear_regression_is_the_conjugate_posterior() {
     let model = Linear::new(2, 2.0, Covariance::Full, Response::Known(0.3)).unwrap();
@@ -62,8 +62,8 @@ fn sep_of_a_linear_regression_is_the_conjugate_posterior() {
     }
 }
 
-/// With many records the average site is nearly each one's own cavity, so SEP of classes ends where EP does: means within a
-/// tenth of a standard deviation.
+/// With many records the average site is nearly each one's own cavity, so SEP of classes converges to EP: means
+/// within a tenth of a standard deviation.
 #[test]
 fn sep_of_classes_is_near_ep() {
     for response in [Response::Probit, Response::Logistic] {
@@ -79,11 +79,11 @@ fn sep_of_classes_is_near_ep() {
     }
 }
 
-/// One step, 2,000 times with fresh noise: predictions are unbiased about those of the clipped run without noise (four standard
-/// errors), and their variance is what is stated, within 13 % (four standard errors of a variance). A narrow prior and little
-/// noise keep to the first order.
+/// One step, 2,000 times with fresh noise: predictions are unbiased about those of the clipped run without noise
+/// (four standard errors), and their variance is the stated one, within 13 % (four standard errors of a variance). A
+/// narrow prior and little noise keep to first order.
 #[test]
-fn predictions_know_the_noise_in_them() {
+fn predictions_include_the_privacy_noise() {
     const RUNS: u64 = 2000;
     for covariance in [Covariance::Full, Covariance::Diagonal] {
         let model = Linear::new(1, 1e-3, covariance, Response::Known(1.0)).unwrap();
@@ -107,7 +107,7 @@ fn predictions_know_the_noise_in_them() {
     }
 }
 
-/// A plan for every response that keeps to its budget, and predictions that are surer of the right class than of the wrong one.
+/// A plan for every response that meets its budget, and predictions that favour the right class.
 #[test]
 fn plans_can_be_made_and_run() {
     let records = 20_000;
@@ -134,8 +134,8 @@ fn plans_can_be_made_and_run() {
     }
 }
 
-/// The noise of a multiplier of a million leaves nothing of the records: predictions are about as unsure as the prior's, which
-/// have a variance of 3, and far from as sure as those without noise.
+/// With a noise multiplier of a million nothing of the records is left: predictions are about as uncertain as the
+/// prior's, which have a variance of 3, and far less certain than those without noise.
 #[test]
 fn huge_noise_destroys_the_weights() {
     let model = Linear::new(2, 2.0, Covariance::Full, Response::Logistic).unwrap();

@@ -1,4 +1,4 @@
-//! What a release needs beyond the records themselves does not grow with their number.
+//! The memory of a release beyond the records themselves does not grow with their number.
 
 use reticent_core::budget::{Adjacency, Privacy, Unlimited};
 use reticent_core::wall::{Geometry, NoiseSource, Plan, Query, Records, Sampler, Sums, Wall};
@@ -10,17 +10,17 @@ struct Counting;
 static NOW: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: hands every call on to the system's allocator, and counts.
+// SAFETY: forwards every call to the system's allocator, and counts.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let now = NOW.fetch_add(layout.size(), Relaxed) + layout.size();
         PEAK.fetch_max(now, Relaxed);
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: the caller's guarantee is passed on.
         unsafe { System.alloc(layout) }
     }
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
         NOW.fetch_sub(layout.size(), Relaxed);
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: the caller's guarantee is passed on.
         unsafe { System.dealloc(place, layout) }
     }
 }
@@ -39,7 +39,7 @@ impl Query for Copy {
     }
 }
 
-/// The most bytes held during ten releases, beyond what was held before them.
+/// Peak memory during ten releases in bytes, beyond that before them.
 fn peak(records: Records, rows: usize, sampler: Sampler) -> usize {
     let mut plan = Plan::new(rows, Adjacency::ReplaceOne);
     let geometry = Geometry::Ball { radius: 1.0 };
@@ -75,12 +75,12 @@ fn memory_does_not_grow_with_the_number_of_records() {
     one_thread.install(|| {
         for sampler in [Sampler::Full, Sampler::Fixed { batch: 50 }] {
             let peak = |rows| peak(kept(rows), rows, sampler);
-            peak(1_000); // what is built once per process
+            peak(1_000); // allocations made once per process
             let (few, many) = (peak(1_000), peak(1_000_000));
-            // The chosen rows of a fixed batch are kept in a tree, whose shape varies a little.
+            // The sampled rows of a fixed batch are kept in a tree, whose shape varies a little.
             assert!(many <= few + 2_048, "{sampler}: {few} bytes for a thousand, {many} for a million");
         }
-        // A pass remembers the order of its records: 8 bytes each, and no more.
+        // A pass stores the order of its records: 8 bytes each, and no more.
         let pass = peak(kept(1_000_000), 1_000_000, Sampler::Pass { batch: 50_000 });
         assert!((8_000_000..8_100_000).contains(&pass), "{pass}");
         let all = |rows| peak(streamed(rows), rows, Sampler::Full);

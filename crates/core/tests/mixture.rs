@@ -1,4 +1,4 @@
-//! Private mixtures, as a user meets them.
+//! Private mixtures through the public interface.
 
 use reticent_core::budget::{Adjacency, Privacy, Unlimited};
 use reticent_core::engine::{Coordinates, Damping, SepPlan, Simulate, SiteModel};
@@ -32,13 +32,13 @@ fn separated(seed: u64) -> (Vec<Vec<f64>>, Vec<f64>) {
                 .collect()
         })
         .collect();
-    // A prior so narrow that means are where it says.
+    // A prior so narrow that means are at its centre.
     let tight =
         Mixture::new(&means, 1e-12, Covariance::Full, NoiseVariance::Known(0.25), Weights::Uniform).unwrap();
     (means, tight.simulate(N, seed))
 }
 
-/// Every plan costs what it was asked to, hardly less, and can be written down and read back.
+/// Every plan costs nearly its budget and no more, and can be serialised.
 #[test]
 fn plans_meet_their_budget() {
     for adjacency in [Adjacency::ReplaceOne, Adjacency::AddRemove] {
@@ -53,9 +53,9 @@ fn plans_meet_their_budget() {
     }
 }
 
-/// More budget or more records: less expected error, and less of it from privacy.
+/// A larger budget or more records: less expected error, and less of it from privacy.
 #[test]
-fn plans_expect_what_they_should() {
+fn expected_errors_fall_with_budget_and_records() {
     let expected =
         |records, epsilon| MixturePlan::new(&model(&zeros()), records, &privacy(epsilon)).unwrap().expected;
     assert!(expected(N, 5.0).kl < 0.5 * expected(N, 1.0).kl);
@@ -64,7 +64,7 @@ fn plans_expect_what_they_should() {
     assert!(large.kl < 0.1 * expected(N, 1.0).kl && large.privacy_sd < 0.2 * expected(N, 1.0).privacy_sd);
 }
 
-/// Found without being told where to look, at an epsilon of 1; and the reported regions know how well.
+/// Found without a public start, at an epsilon of 1, with calibrated regions.
 #[test]
 fn separated_components_are_found() {
     let (means, values) = separated(3);
@@ -80,7 +80,7 @@ fn separated_components_are_found() {
             c.mean.iter().zip(mean).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
         };
         let nearest = posterior.components.iter().map(|c| distance(&c)).fold(f64::INFINITY, f64::min);
-        // Planned: 0.03 from the records and 0.04 from privacy in each of 4 coordinates; 5 deviations.
+        // Planned: 0.03 from sampling and 0.04 from privacy in each of 4 coordinates; 5 standard deviations.
         let planned = 5.0 * 2.0 * plan.expected.data_sd.hypot(plan.expected.privacy_sd);
         assert!(nearest < planned, "{nearest} {planned}");
     }
@@ -137,9 +137,9 @@ fn mahalanobis(component: &reticent_core::model::mixture::Component, mean: &[f64
     gap.iter().zip(&image).map(|(a, b)| a * b).sum()
 }
 
-/// What is released is all that is said: nothing in the result is as long as the data.
+/// The result contains only released values: nothing in it is as long as the data.
 #[test]
-fn nothing_of_the_length_of_the_data_comes_out() {
+fn the_result_does_not_grow_with_the_data() {
     let (_, values) = separated(5);
     let model = model(&zeros());
     let plan = MixturePlan::new(&model, N, &privacy(1.0)).unwrap();
@@ -175,9 +175,9 @@ fn plans_for_other_models_are_refused() {
     };
     assert!(matches!(fit(&plan, &smaller), Err(FitError::OtherModel(_))));
     // An edited plan that costs more than the budget is refused by the wall.
-    let mut louder = plan.clone();
-    louder.sites.noise_multiplier *= 0.5;
-    assert!(matches!(fit(&louder, &model(&zeros())), Err(FitError::Wall(_))));
+    let mut noisier = plan.clone();
+    noisier.sites.noise_multiplier *= 0.5;
+    assert!(matches!(fit(&noisier, &model(&zeros())), Err(FitError::Wall(_))));
     let mut nowhere = plan;
     nowhere.start = StartPlan::Public { means: vec![], sd: 1.0 };
     assert!(fit(&nowhere, &model(&zeros())).is_err());

@@ -1,4 +1,4 @@
-//! Networks behind the wall: SEP where the answer is known, clipped, and with noise.
+//! Networks behind the wall: SEP where the posterior is known, clipped, and with noise.
 
 use reticent_core::budget::{Adjacency, Privacy, Unlimited};
 use reticent_core::engine::{
@@ -10,7 +10,7 @@ use reticent_core::wall::{Geometry, NoiseSource, Plan, Records, Sampler, SumId, 
 
 const N: usize = 200;
 
-/// A kink with a little unevenness.
+/// A kink with a little deterministic noise.
 fn values() -> Vec<f64> {
     (0..N).map(|n| n as f64 / 50.0 - 2.0).flat_map(|x| [x, x.abs() - 1.0 + 0.1 * (x * 37.0).sin()]).collect()
 }
@@ -53,7 +53,7 @@ fn sep_of_a_bias_is_the_conjugate_posterior() {
 }
 
 /// SEP with single records, with the prior refined after each pass: the setting of the papers.
-fn learnt(start: Start, clip: Option<Geometry>) -> (NetworkPosterior, Network) {
+fn fitted(start: Start, clip: Option<Geometry>) -> (NetworkPosterior, Network) {
     const PASSES: usize = 40;
     let mut model = Network::new(&[1, 20], OutputNoise::default()).unwrap();
     let (plan, sums) = plan(model.width(), Sampler::Pass { batch: 1 }, (PASSES * N) as u64, 1.0, 1.0);
@@ -72,11 +72,11 @@ fn learnt(start: Start, clip: Option<Geometry>) -> (NetworkPosterior, Network) {
 fn sep_learns_a_kink() {
     // A straight line leaves 0.58.
     for start in [Start::Prior, Start::Wide { records: N }] {
-        let (posterior, model) = learnt(start, None);
+        let (posterior, model) = fitted(start, None);
         assert!(error(&posterior) < 0.25, "{start:?} {}", error(&posterior));
         assert_ne!(model.prior_precision(), 5.0 / 6.0);
     }
-    let (clipped, _) = learnt(Start::Prior, Some(Geometry::Ball { radius: 1e-6 }));
+    let (clipped, _) = fitted(Start::Prior, Some(Geometry::Ball { radius: 1e-6 }));
     assert!(error(&clipped) > 0.4, "what is clipped to nothing learns nothing: {}", error(&clipped));
 }
 
@@ -92,7 +92,8 @@ fn private(model: &Network, seed: u64, multiplier: f64, epsilon: f64, damping: f
     sep(model, &mut wall, N, &model.start(2, Start::Prior), &phases, Average::Last).unwrap()
 }
 
-/// The noise of a multiplier of a million leaves nothing of the records: predictions are far from targets, and say so.
+/// With a noise multiplier of a million nothing of the records is left: predictions are far from targets, with large
+/// variances.
 #[test]
 fn huge_noise_destroys_the_model() {
     let model = Network::new(&[1, 20], OutputNoise::default()).unwrap();
@@ -108,11 +109,11 @@ fn huge_noise_destroys_the_model() {
     assert!(far >= 4 && unsure == 5, "{far} {unsure}");
 }
 
-/// Linear regression in one step, 4,000 times with fresh noise, where first order is all there is: predictions are unbiased about those
-/// of the clipped run without noise (four standard errors), and their variance is what is stated, within 10 % (4.5 standard
-/// errors).
+/// Linear regression in one step, 4,000 times with fresh noise, where first order is exact: predictions are unbiased
+/// about those of the clipped run without noise (four standard errors), and their variance is the stated one, within
+/// 10 % (4.5 standard errors).
 #[test]
-fn predictions_know_the_noise_in_them() {
+fn predictions_include_the_privacy_noise() {
     const RUNS: u64 = 4000;
     let precise = Gamma { shape: 1001.0, rate: 1.0 };
     let model = Network::new(&[1], OutputNoise::Known(1.0)).unwrap().with_weight_prior(precise).unwrap();
@@ -146,7 +147,7 @@ fn predictions_know_the_noise_in_them() {
     assert!((stated / square - 1.0).abs() < 0.1, "{stated} {square}");
 }
 
-/// Classes that no line tells apart: the sign of the product of two inputs.
+/// Classes that are not linearly separable: the sign of the product of two inputs.
 fn quadrants(n: usize, first: usize) -> Vec<f64> {
     // Points that fill the square evenly: multiples of the plastic number's powers, modulo 1.
     let at = |k: usize, by: f64| 2.0 * (0.5 + (first + k) as f64 * by).fract() - 1.0;
@@ -154,9 +155,10 @@ fn quadrants(n: usize, first: usize) -> Vec<f64> {
     (0..n).map(point).flat_map(|(x, y)| [x, y, (x * y).signum()]).collect()
 }
 
-/// EP, ADF and SEP learn classes: more than nine in ten of new records are right, where a line gets at most three in four.
+/// EP, ADF and SEP fit classes: more than nine in ten of new records are right, where a linear classifier gets at
+/// most three in four.
 #[test]
-fn classes_that_no_line_tells_apart_are_learnt() {
+fn classes_that_are_not_linearly_separable_are_fitted() {
     const PASSES: usize = 40;
     let (train, test) = (quadrants(2 * N, 0), quadrants(500, 10_000));
     for method in ["ep", "adf", "sep"] {
@@ -193,7 +195,7 @@ fn classes_that_no_line_tells_apart_are_learnt() {
                     Phase { sums: sums.unwrap(), steps: 2 * N as u64, coordinates, damping, clip: None };
                 let mut wall = open(train.clone(), 3, plan);
                 let mut state = Sep::new(&model, 2 * N, &start);
-                // With the prior as it is: so few records let its refinement prune the whole network from some starts.
+                // With a fixed prior: with so few records its refinement prunes the whole network from some starts.
                 for _ in 0..PASSES {
                     state.run(&model, &mut wall, &phase, Average::Last).unwrap();
                 }
@@ -207,8 +209,8 @@ fn classes_that_no_line_tells_apart_are_learnt() {
     }
 }
 
-/// With little noise DP-SEP is SEP clipped: after a step, the two differ by no more than the noise that the fit reports, to six of its
-/// deviations in each of 122 coordinates.
+/// With little noise DP-SEP is SEP clipped: after a step, the two differ by no more than the noise that the fit
+/// reports, to six of its standard deviations in each of 122 coordinates.
 #[test]
 fn little_noise_leaves_clipped_sep() {
     let model = Network::new(&[1, 20], OutputNoise::Known(0.25)).unwrap();

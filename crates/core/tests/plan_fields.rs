@@ -1,5 +1,6 @@
-//! Every field of every plan, set to what it should not be: refused before anything is charged, or fitted to the end. No panic, no hang and no
-//! error after the charge. How long a fit may take is bounded by its estimate, not by a clock.
+//! Every field of every plan, set to an invalid or extreme value: refused before anything is charged, or fitted to
+//! the end. No panic, no hang and no error after the charge. The running time of a fit is bounded by its estimate,
+//! not by a clock.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,10 +19,10 @@ struct Case {
     target: Target,
     records: usize,
     settings: Vec<(&'static str, SettingValue)>,
-    /// None is a fit without privacy.
+    /// `None` is a fit without privacy.
     epsilon: Option<f64>,
     adjacency: Adjacency,
-    /// What makes it smaller: places in the plan, and numbers.
+    /// Edits that make it smaller: paths in the plan, and numbers.
     smaller: Vec<(&'static str, Value)>,
 }
 
@@ -83,7 +84,7 @@ impl Case {
         plan
     }
 
-    /// Records as tables are encoded, different for each.
+    /// Records in the encoding of tables, different for each.
     fn rows(&self) -> Vec<f64> {
         let mut rows = Vec::new();
         for n in 0..self.records {
@@ -156,7 +157,7 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// Counts what is asked of it.
+/// Counts the calls.
 #[derive(Default)]
 struct Calls {
     started: AtomicUsize,
@@ -182,7 +183,7 @@ impl Ledger for Counting {
     }
 }
 
-/// Whether a plan was fitted; else it was refused, and nothing charged. What is wrong with either is the error.
+/// Whether a plan was fitted; otherwise it was refused, and nothing charged. Any other outcome is the error.
 fn tried(case: &Case, limits: Limits, plan: &Value) -> Result<bool, String> {
     let of = model(case.model).unwrap();
     let shape = TableShape { limits, ..case.shape() };
@@ -211,13 +212,13 @@ fn tried(case: &Case, limits: Limits, plan: &Value) -> Result<bool, String> {
     Ok(true)
 }
 
-/// The places of all values of a plan, and of what they are in.
+/// The paths of all values of a plan, and of the objects that contain them.
 fn places(value: &Value, place: &str, found: &mut Vec<String>) {
     if !place.is_empty() {
         found.push(place.to_owned());
     }
     match value {
-        // A few elements of a list are as good as all.
+        // A few elements of a list represent all.
         Value::Array(items) => {
             let some = items.iter().enumerate().filter(|(k, _)| *k < 2 || k + 1 == items.len());
             some.for_each(|(k, item)| places(item, &format!("{place}/{k}"), found));
@@ -229,7 +230,7 @@ fn places(value: &Value, place: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Other values of a place.
+/// Alternative values for a path.
 fn others(old: &Value) -> Vec<Value> {
     let mut others = vec![
         json!(0),
@@ -291,7 +292,7 @@ fn others(old: &Value) -> Vec<Value> {
     others
 }
 
-/// Plans with one place changed, or left out; what was changed.
+/// Plans with one path changed or removed, and a description of the change.
 fn edits(plan: &Value) -> Vec<(String, Value)> {
     let (mut found, mut edits) = (Vec::new(), Vec::new());
     places(plan, "", &mut found);
@@ -313,14 +314,14 @@ fn edits(plan: &Value) -> Vec<(String, Value)> {
     edits
 }
 
-/// Every edit of a share of the cases. The share is for tests to run side by side.
+/// Every edit of a share of the cases. The shares are separate tests, so that they run in parallel.
 fn every_edit(share: usize, of: usize) {
     let mut wrong = Vec::new();
     let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for case in cases().into_iter().enumerate().filter(|(k, _)| k % of == share).map(|(_, case)| case) {
         let plan = case.plan();
         let base = model(case.model).unwrap().read_plan(&case.shape(), &plan).unwrap().cost_estimate();
-        // Twice the work of the plan itself: what takes longer is refused by its estimate.
+        // Twice the work of the plan itself: longer fits are refused by their estimate.
         let limits = Limits { seconds: 2.0 * base.seconds(), memory: 4.0 * base.memory, file_bytes: 64e6 };
         assert_eq!(tried(&case, limits, &plan), Ok(true), "{}: the plan itself is fine", case.model);
         let count = counts.entry(case.model).or_default();
@@ -349,7 +350,7 @@ fn edited_plans_are_refused_before_the_charge_or_fitted_2() {
     every_edit(1, 2);
 }
 
-/// No model is left out.
+/// All models are covered.
 #[test]
 fn every_model_has_an_edited_plan() {
     let cases = cases();
@@ -358,7 +359,7 @@ fn every_model_has_an_edited_plan() {
     }
 }
 
-/// The plans that were seen to be charged and then to panic, or to go on for ever.
+/// Plans that were once charged and then panicked, or did not terminate.
 #[test]
 fn huge_bins_and_priors_are_refused_before_the_charge() {
     let refused = |case: &Case, place: &str, value: Value, word: &str| {
@@ -374,7 +375,7 @@ fn huge_bins_and_priors_are_refused_before_the_charge() {
     refused(&normal, "/prior/strength", json!(1e308), "prior.strength must be a number from 1e-6 to 1e6");
     let several = case("multivariate-normal", &[1, 1], Target::Nothing, &[]);
     refused(&several, "/prior/strength", json!(1e308), "prior.strength must be a number from 1e-6 to 1e6");
-    // The same through the library: its own fit refuses what was not read by a model.
+    // The same through the library: a fit refuses a plan that no model has read.
     let privacy = normal.privacy().unwrap();
     let mut plan: reticent_core::model::conjugate::NormalPlan =
         serde_json::from_value(normal.plan()).unwrap();
@@ -385,8 +386,8 @@ fn huge_bins_and_priors_are_refused_before_the_charge() {
     assert!(fitted.is_err() && calls.started.load(Ordering::SeqCst) == 0);
 }
 
-/// Just outside of its range every setting is refused, with the range in the message; at its ends a fit is planned, or refused for another reason,
-/// without a panic.
+/// Just outside of its range every setting is refused, with the range in the message; at the ends of the range a fit
+/// is planned, or refused for another reason, without a panic.
 #[test]
 fn settings_are_refused_out_of_their_ranges() {
     let cases = cases();
@@ -435,7 +436,7 @@ fn settings_are_refused_out_of_their_ranges() {
     assert_eq!(*panicked.lock().unwrap(), Vec::<String>::new());
 }
 
-/// What was seen to take minutes or to write 815 MB: refused with its estimate, or small.
+/// Fits that once took minutes or wrote 815 MB: refused with their estimate, or small.
 #[test]
 fn what_would_take_too_long_is_refused_with_its_estimate() {
     let plan = |name: &str, columns: Vec<usize>, target: Target, limits: Limits| {
@@ -467,8 +468,8 @@ fn what_would_take_too_long_is_refused_with_its_estimate() {
     assert!(plan("linear", vec![1; 100], Target::Number, Limits::default()).unwrap().seconds() < 600.0);
 }
 
-/// What arrays and releases need is in the estimate of memory, and files are as long as estimated within a factor of 2. Sizes are
-/// chosen so that what a schema takes, which this does not count, is small beside the rest.
+/// Arrays and releases are within the estimate of memory, and files are as long as estimated within a factor of 2.
+/// Sizes are chosen so that the schema, which is not counted, is small compared with the rest.
 #[test]
 fn memory_and_files_are_as_estimated() {
     use Target::{Nothing, Number, TwoClasses};
@@ -508,13 +509,14 @@ fn memory_and_files_are_as_estimated() {
         let widths: usize = planned.outline().unwrap().releases.iter().map(|release| release.width).sum();
         let name = case.model;
         assert!(estimate.memory >= 8.0 * (numbers + widths) as f64, "{name}: {estimate}");
-        // Each array has an entry in the header of the file; a plan, a receipt and a schema are about as long as this.
+        // Each array has an entry in the header of the file; a plan, a receipt and a schema are about as long as
+        // this.
         let header: usize = saved.arrays.keys().map(|name| name.len() + 70).sum();
         let bytes = 6000.0 + (8 * numbers + header + saved.state.to_string().len()) as f64;
         let ratio = estimate.file_bytes / bytes;
-        // A regression that is better without its features or network leaves them out.
+        // A regression that is better without its features or network drops them.
         let refined = ["regression", "network"].contains(&name) && case.target == Number;
-        let most = if refined { f64::INFINITY } else { 2.0 };
-        assert!((0.5..=most).contains(&ratio), "{name}: {estimate}, and it has {bytes} bytes");
+        let max = if refined { f64::INFINITY } else { 2.0 };
+        assert!((0.5..=max).contains(&ratio), "{name}: {estimate}, and it has {bytes} bytes");
     }
 }

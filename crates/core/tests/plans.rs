@@ -1,4 +1,4 @@
-//! Plan files that somebody has damaged or edited beyond reason: refused, or what they say, without a panic.
+//! Damaged or absurdly edited plan files: refused or used as they are, without a panic.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,17 +11,17 @@ use serde_json::{Value, json};
 const EACH: usize = 200;
 const RECORDS: usize = 5000;
 
-/// Numbers that look random, the same in every run.
-struct Dice(u64);
+/// Pseudorandom numbers, the same in every run.
+struct TestRng(u64);
 
-impl Dice {
+impl TestRng {
     fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % bound.max(1)
     }
 }
 
-/// Asks for nothing: a fit gets as far as the first release, and no farther.
+/// Refuses every reservation: a fit gets as far as the first release, and no farther.
 struct Refusing(Arc<Mutex<usize>>);
 
 impl Ledger for Refusing {
@@ -40,7 +40,7 @@ impl Ledger for Refusing {
     }
 }
 
-/// Public facts that the model can be privately planned for, with a plan; none if it cannot.
+/// A table shape that the model can be privately planned for, with a plan; `None` if it cannot.
 fn planned(model: &dyn Model, privacy: &Privacy) -> Option<(TableShape, Value)> {
     let columns = [&[1, 3][..], &[1, 1], &[3, 4, 2]];
     let kinds =
@@ -59,7 +59,7 @@ fn planned(model: &dyn Model, privacy: &Privacy) -> Option<(TableShape, Value)> 
     })
 }
 
-/// Everything that is done with a plan before records are asked: how many of the plans got that far.
+/// All uses of a plan before records are read: returns how many of the plans got that far.
 fn use_plan(model: &dyn Model, shape: &TableShape, privacy: &Privacy, plan: &Value) -> usize {
     let Ok(planned) = model.read_plan(shape, plan) else { return 0 };
     let _ = planned.price(privacy.delta());
@@ -71,8 +71,8 @@ fn use_plan(model: &dyn Model, shape: &TableShape, privacy: &Privacy, plan: &Val
     *asked.lock().unwrap()
 }
 
-/// A value somewhere in a plan.
-fn somewhere<'a>(value: &'a mut Value, dice: &mut Dice) -> &'a mut Value {
+/// A random value in a plan.
+fn somewhere<'a>(value: &'a mut Value, rng: &mut TestRng) -> &'a mut Value {
     let inner = match value {
         Value::Object(entries) => entries.len(),
         Value::Array(entries) => entries.len(),
@@ -81,16 +81,16 @@ fn somewhere<'a>(value: &'a mut Value, dice: &mut Dice) -> &'a mut Value {
     if inner == 0 {
         return value;
     }
-    let chosen = dice.below(inner);
+    let chosen = rng.below(inner);
     match value {
-        Value::Object(entries) => somewhere(entries.values_mut().nth(chosen).unwrap(), dice),
-        Value::Array(entries) => somewhere(&mut entries[chosen], dice),
+        Value::Object(entries) => somewhere(entries.values_mut().nth(chosen).unwrap(), rng),
+        Value::Array(entries) => somewhere(&mut entries[chosen], rng),
         other => other,
     }
 }
 
-/// One value exchanged for one that no plan should have.
-fn edited(plan: &Value, dice: &mut Dice) -> Value {
+/// Replaces one value by an invalid or extreme one.
+fn edited(plan: &Value, rng: &mut TestRng) -> Value {
     let odd = [
         json!(0),
         json!(-1),
@@ -108,19 +108,19 @@ fn edited(plan: &Value, dice: &mut Dice) -> Value {
         json!(true),
     ];
     let mut plan = plan.clone();
-    *somewhere(&mut plan, dice) = odd[dice.below(odd.len())].clone();
+    *somewhere(&mut plan, rng) = odd[rng.below(odd.len())].clone();
     plan
 }
 
-/// A few bytes of its text changed.
-fn damaged(plan: &Value, dice: &mut Dice) -> Option<Value> {
+/// Changes a few bytes of the text.
+fn damaged(plan: &Value, rng: &mut TestRng) -> Option<Value> {
     let mut bytes = plan.to_string().into_bytes();
-    for _ in 0..1 + dice.below(3) {
-        let at = dice.below(bytes.len());
-        match dice.below(3) {
-            0 => bytes[at] = b"0123456789-.eE\"{}[],:n"[dice.below(22)],
+    for _ in 0..1 + rng.below(3) {
+        let at = rng.below(bytes.len());
+        match rng.below(3) {
+            0 => bytes[at] = b"0123456789-.eE\"{}[],:n"[rng.below(22)],
             1 => drop(bytes.remove(at)),
-            _ => bytes.insert(at, b"0123456789"[dice.below(10)]),
+            _ => bytes.insert(at, b"0123456789"[rng.below(10)]),
         }
     }
     serde_json::from_slice(&bytes).ok()
@@ -129,7 +129,7 @@ fn damaged(plan: &Value, dice: &mut Dice) -> Option<Value> {
 #[test]
 fn damaged_plans_are_refused_or_used_without_a_panic() {
     let privacy = Privacy::new(1.0, 1e-6, Adjacency::ReplaceOne).unwrap();
-    let mut dice = Dice(1);
+    let mut rng = TestRng(1);
     let mut refused = Vec::new();
     for &model in models() {
         let Some((shape, plan)) = planned(model, &privacy) else {
@@ -140,15 +140,15 @@ fn damaged_plans_are_refused_or_used_without_a_panic() {
         assert_eq!(use_plan(model, &shape, &privacy, &plan), 1, "{}: the plan itself is fine", model.name());
         let mut used = 0;
         for _ in 0..EACH {
-            used += use_plan(model, &shape, &privacy, &edited(&plan, &mut dice));
-            used += damaged(&plan, &mut dice).map_or(0, |plan| use_plan(model, &shape, &privacy, &plan));
+            used += use_plan(model, &shape, &privacy, &edited(&plan, &mut rng));
+            used += damaged(&plan, &mut rng).map_or(0, |plan| use_plan(model, &shape, &privacy, &plan));
         }
         assert!(used < 2 * EACH, "{}: the damage is too gentle", model.name());
     }
     assert_eq!(refused, ["network-vi"], "no other model is without privacy");
 }
 
-/// What fuzzing starts from: `fuzz/corpus` at the root.
+/// The seeds of fuzzing: `fuzz/corpus` at the root.
 #[test]
 fn every_plan_of_the_corpus_is_handled() {
     let privacy = Privacy::new(1.0, 1e-6, Adjacency::ReplaceOne).unwrap();

@@ -1,4 +1,4 @@
-//! SEP, SEP clipped and DP-SEP behind the wall, on a Gaussian mean, where the answer is known.
+//! SEP, SEP clipped and DP-SEP behind the wall, for a Gaussian mean, where the posterior is known.
 
 use reticent_core::budget::{Adjacency, Privacy, Unlimited};
 use reticent_core::engine::{Average, Coordinates, Damping, Fit, Phase, SiteModel, sep};
@@ -12,7 +12,7 @@ const NOISE: f64 = 0.5;
 const PRIOR: [f64; D] = [0.3, -0.2];
 const PRIOR_VARIANCE: f64 = 3.0;
 
-/// Records within a unit or so of a centre, evenly spread.
+/// Records within about a unit of a centre, evenly spread.
 fn values() -> Vec<f64> {
     (0..N * D).map(|k| 0.4 + (k as f64 * 0.91).sin() * 0.7).collect()
 }
@@ -28,7 +28,7 @@ fn exact_mean() -> Vec<f64> {
     (0..D).map(|i| (PRIOR[i] / PRIOR_VARIANCE + sum(i)) / precision).collect()
 }
 
-/// A clip that no site of these records reaches: the precision of one is $I/s^2$, and $\lambda = x/s^2$.
+/// A clipping norm above that of all sites of these records: the precision of one is $I/s^2$, and $\lambda = x/s^2$.
 const CLIP: f64 = 4.5;
 
 fn plan(model: &Mixture, sampler: Sampler, steps: u64, noise_multiplier: f64) -> (Plan, SumId) {
@@ -53,7 +53,7 @@ fn samplers() -> [Sampler; 4] {
     ]
 }
 
-/// Without noise, every sampler that uses whole passes or all records has the exact posterior as its fixed point.
+/// Without noise, every sampler that uses complete passes or all records has the exact posterior as its fixed point.
 #[test]
 fn sep_without_noise_is_exact() {
     for covariance in [Covariance::Full, Covariance::Diagonal, Covariance::Isotropic] {
@@ -116,7 +116,7 @@ fn noise_is_unbiased_and_its_covariance_is_known() {
     ] {
         let runs: Vec<Fit> =
             (0..RUNS as u64).map(|seed| private(seed, Sampler::Full, coordinates, average, 0.6)).collect();
-        // 12 steps with a share of 0.6 leave 0.4^12 of the start, which is the prior; the exact answer takes that out.
+        // 12 steps with a share of 0.6 keep 0.4^12 of the start, which is the prior; the exact answer removes that.
         let reference = {
             let (plan, id) = plan(&model, Sampler::Full, 12, 1.0);
             let records = Records::new(values(), D).unwrap();
@@ -141,7 +141,7 @@ fn noise_is_unbiased_and_its_covariance_is_known() {
     }
 }
 
-/// The mean that is reported, too: unbiased, with the covariance that is said to come from noise.
+/// The reported mean is unbiased too, with the stated covariance of the noise.
 #[test]
 fn the_reported_noise_covariance_is_that_of_the_mean() {
     const RUNS: usize = 10_000;
@@ -151,7 +151,7 @@ fn the_reported_noise_covariance_is_that_of_the_mean() {
         .collect();
     let posteriors: Vec<MixturePosterior> =
         fits.iter().map(|fit| MixturePosterior::new(&model, fit).unwrap()).collect();
-    // So is the divergence that theory expects, to leading order: about 1 % of it is beyond that here.
+    // And so is the divergence that theory expects, to leading order: about 1 % of it is of higher order here.
     let variance = 1.0 / (1.0 / PRIOR_VARIANCE + N as f64 / NOISE);
     let exact = model
         .family()
@@ -184,7 +184,8 @@ fn huge_noise_destroys_the_model() {
     }
 }
 
-/// Everything before the first release is the same whatever the records are: replacing all of them leaves it bit for bit.
+/// Everything before the first release is independent of the records: replacing all of them leaves it unchanged bit
+/// for bit.
 #[test]
 fn the_first_cavity_does_not_depend_on_the_records() {
     use std::sync::Mutex;
@@ -224,7 +225,7 @@ fn the_first_cavity_does_not_depend_on_the_records() {
     assert_ne!(a[1], b[1], "and afterwards it does");
 }
 
-/// The receipt's event is that of the sampler that was run.
+/// The receipt's event is that of the sampler in use.
 #[test]
 fn the_receipt_names_the_accounting_of_the_sampler() {
     for (sampler, expected) in
@@ -245,9 +246,9 @@ fn the_receipt_names_the_accounting_of_the_sampler() {
     }
 }
 
-/// A record whose site does not exist contributes nothing, and what is released has noise all the same: two seeds differ.
+/// A record whose site does not exist contributes nothing, and the release still has noise: two seeds differ.
 #[test]
-fn a_site_that_does_not_exist_is_noised_too() {
+fn a_missing_site_gets_noise_too() {
     let run = |seed: u64| {
         let model = model(Covariance::Full);
         let (plan, id) = plan(&model, Sampler::Full, 3, 2.0);

@@ -149,7 +149,7 @@ fn bad_contributions_get_noise_too() {
         let query = Column(2, query);
         let (a, b) = (release(1, &query, 1.0), release(2, &query, 1.0));
         assert_ne!(a.values, b.values);
-        // 500 records of norm at most 1, and noise of deviation 2.
+        // 500 records of norm at most 1, and noise of standard deviation 2.
         assert!(a.values.iter().all(|x| x.abs() < RECORDS as f64 + 40.0), "{a:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! The worked model of `docs/adding-a-model.md`: one folder and one line, and it is a model like any other.
+//! The worked model of `docs/adding-a-model.md`: one folder and one line make a complete model.
 
 mod worked_model;
 
@@ -28,12 +28,12 @@ fn one_folder_and_one_line_are_a_model() {
         let saved: Saved = fitted.save().unwrap();
         let points = means.load(&saved).unwrap().points();
         for (k, truth) in [-0.5, 0.25].into_iter().enumerate() {
-            // Six deviations: a false alarm once in 5e8 runs. Without privacy only rounding is left.
+            // Six standard deviations: a false alarm once in 5e8 runs. Without privacy only rounding is left.
             assert!((points[0].mean[k] - truth).abs() < 6.0 * points[0].sd[k] + 1e-6, "{points:?}");
         }
     }
 
-    // Budget is refused as such, whatever the model.
+    // An exceeded budget is reported as such, whatever the model.
     let small = Privacy::new(0.1, 1e-6, Adjacency::ReplaceOne).unwrap();
     let (rows, source) = (Records::new(values, 2).unwrap(), NoiseSource::from_os().unwrap());
     let refused = plan.run(rows, source, Some(&small), Box::new(Unlimited)).err().unwrap();

@@ -58,7 +58,7 @@ fn variational_gradients_are_derivatives() {
         let draws = || SmallRng::seed_from_u64(77);
         let mut state = State::new(&shape, &mut ChaCha8Rng::seed_from_u64(seed as u64));
         let count = state.parameters.len();
-        // Standard deviations that matter.
+        // Standard deviations that are not negligible.
         state.parameters[count / 2..].iter_mut().for_each(|log| *log += 2.0);
         state.condition();
         let mut gradient = vec![0.0; count];
@@ -173,7 +173,7 @@ fn private(settings: &DpSgd, adjacency: Adjacency, multiplier: Option<f64>) -> N
     posterior
 }
 
-/// Private runs keep to their budget under both adjacencies, learn something at an epsilon of 4, and nothing when the noise is a
+/// Private runs keep to their budget under both adjacencies, fit at an epsilon of 4, and do not when the noise is a
 /// million times the sensitivity.
 #[test]
 fn private_gradients_learn_and_huge_noise_destroys() {
@@ -230,8 +230,8 @@ fn settings_that_make_no_sense_are_refused() {
     assert!(matches!(empty, Err(FitError::Definition(_))));
 }
 
-/// A gradient is a function of its record and the weights alone: what other records, or other networks, left in the scratch space of
-/// the thread changes no bit of it. Amplification by sampling rests on that.
+/// A gradient is a function of its record and the weights alone: the scratch memory of other records or networks
+/// changes no bit of it. Amplification by sampling depends on that.
 #[test]
 fn a_gradient_does_not_depend_on_the_records_before_it() {
     let gradient = |hidden: &[usize], record: &[f64]| {

@@ -255,7 +255,7 @@ mod tests {
     /// The same noise in the same blocks, with adjacent and with separated coordinates, and with a block that is not
     /// a pair.
     #[test]
-    fn where_coordinates_are_does_not_matter() {
+    fn the_order_of_coordinates_does_not_matter() {
         let mut near = Noise::none([0..2, 2..4, 4..6, 6..9].map(Block::from).to_vec());
         let apart = |first| Block { first, stride: 3, len: 2 };
         let mut far = Noise::none(vec![apart(0), apart(1), apart(2), Block::from(6..9)]);
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn forgetting_everything_leaves_room_for_more() {
+    fn a_factor_of_zero_can_be_added_to() {
         let mut noise = Noise::none(vec![Block::from(0..1)]);
         noise.add(&[5.0], 1.0);
         noise.scale(0.0);

@@ -74,7 +74,7 @@ mod tests {
 
     /// Without noise it is the count; with little noise it is near the count; with much noise it is the prior mean.
     #[test]
-    fn counts_are_weighed_against_what_is_usual() {
+    fn the_count_of_known_targets_is_a_posterior_mean() {
         let replace = |count, sd| KnownTargets::estimate(count, sd, 1000, Adjacency::ReplaceOne);
         assert_eq!(replace(800.0, 0.0), 800.0);
         assert_eq!(replace(1000.0, 0.0), 1000.0);

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_apart_is_put_together() {
+    fn saving_and_restoring_is_lossless() {
         let part = |x: f64| Part {
             weights: vec![x, 1e-310, -0.0, f64::MAX, 1.0 / 3.0],
             sizes: vec![2, 1],

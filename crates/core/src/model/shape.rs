@@ -36,7 +36,7 @@ impl Target {
 pub struct TableShape {
     /// Number of inputs of each column: one, or one for each level of a one-hot encoding.
     pub columns: Vec<usize>,
-    /// What is predicted.
+    /// Kind of the target.
     pub target: Target,
     /// The public number of records.
     pub records: usize,

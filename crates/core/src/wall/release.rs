@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// A number of noisy sums of the same kind.
 #[derive(Debug, Clone)]
 pub struct Sums {
-    /// What is summed, for the receipt.
+    /// Description of the sum on the receipt.
     pub what: String,
     /// Coordinates of a contribution.
     pub width: usize,
@@ -26,7 +26,7 @@ pub struct Sums {
 /// A number of draws from exponential mechanisms of the same kind, each over all records.
 #[derive(Debug, Clone)]
 pub struct Draws {
-    /// What is drawn, for the receipt.
+    /// Description of the draws on the receipt.
     pub what: String,
     /// Number of candidates.
     pub candidates: usize,

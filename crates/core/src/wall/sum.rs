@@ -16,7 +16,7 @@ const PARALLEL: usize = 1 << 15;
 /// additions.
 const PLAIN_PARTS: usize = 16;
 
-/// What is summed: the records, the batch, and whether the pass should end early.
+/// The input of a sum: the records, the batch, and whether the pass should end early.
 pub(super) type From<'a> = (&'a mut Records, Batch<'a>, Stop<'a>);
 
 /// Working memory of one thread.

@@ -1,4 +1,4 @@
-//! A release can only be asked for by a name that a plan gave out.
+//! A release needs an id that a plan returned.
 fn main() {
     let _id = reticent_core::wall::SumId(0);
 }

@@ -1,4 +1,4 @@
-//! Records have no fields to read and no rows to ask for.
+//! Records have no public fields and no method that returns rows.
 fn main() {
     let mut records = reticent_core::wall::Records::new(vec![1.0], 1).unwrap();
     let _values = &records.values;

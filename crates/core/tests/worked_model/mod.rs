@@ -1,9 +1,10 @@
-//! Means of numeric columns: the smallest model that is one.
+//! Means of numeric columns: the smallest complete model.
 //!
-//! Inputs are between -1 and 1. One release: the sum of each column. The posterior of the means of the records is normal, with the
-//! deviation of the noise over the number of records. One setting: `widen`, a factor for that deviation.
+//! Inputs are between -1 and 1. One release: the sum of each column. The posterior of the means of the records is
+//! normal, with the standard deviation of the noise over the number of records. One setting: `widen`, a factor for
+//! that standard deviation.
 //!
-//! Not for: anything but an example. It has no prior, and `normal` reports what records say about more than themselves.
+//! Not for: anything but an example. It has no prior, and no inference beyond the records; see `normal` for that.
 
 mod plan;
 mod posterior;

@@ -10,7 +10,7 @@ pub struct Means {
 }
 
 impl Posterior for Means {
-    /// Only means are known, so that every record is as probable as any other within its bounds, which are 2 apart.
+    /// The posterior has only means, so every record is equally probable within its bounds, which are 2 apart.
     fn predict_row(&self, inputs: &[f64], _: &[f64]) -> Predicted {
         Predicted::Component { log_density: -2f64.ln() * inputs.len() as f64, probabilities: Vec::new() }
     }

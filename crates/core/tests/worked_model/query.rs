@@ -2,7 +2,7 @@
 
 use reticent_core::wall::Query;
 
-/// The inputs themselves; the wall clips what is outside of the planned ball.
+/// The inputs themselves; the wall clips those outside of the planned ball.
 pub struct Inputs {
     pub columns: usize,
 }

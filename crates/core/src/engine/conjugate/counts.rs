@@ -176,7 +176,7 @@ mod tests {
     /// All counts of ten records in three categories, by enumeration: the chain has the same means and the same mean
     /// square of the first, within five standard errors for an effective sample size of one in four draws.
     #[test]
-    fn the_chain_has_the_law_that_enumeration_gives() {
+    fn the_chain_has_the_enumerated_distribution() {
         let (noisy, concentration) = ([2.6, -1.3, 7.0], [0.5, 1.0, 2.0]);
         for (noise, total) in [
             (NoiseDistribution::Laplace { scale: 1.5 }, Total::Known(10.0)),

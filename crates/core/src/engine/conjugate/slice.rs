@@ -60,7 +60,7 @@ mod tests {
     /// Moments of a density with two modes, from a poor width, within five standard errors for an effective sample
     /// size of one in ten draws.
     #[test]
-    fn two_modes_are_visited_as_often_as_they_should() {
+    fn two_modes_are_visited_in_proportion() {
         let mut rng = ChaCha8Rng::seed_from_u64(5);
         let f = |x: f64| ((-0.5 * (x + 2.0).powi(2)).exp() + 3.0 * (-0.5 * (x - 2.0).powi(2)).exp()).ln();
         let (mut x, mut mean, draws) = (0.0, 0.0, 200_000);

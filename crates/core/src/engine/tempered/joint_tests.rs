@@ -79,7 +79,7 @@ fn a_joint_sample_costs_its_range_and_no_less() {
 /// draws from the truncated, tempered Dirichlet density, within five standard errors for as many draws as there are
 /// effective points.
 #[test]
-fn joint_samples_have_the_law_of_the_tempered_posterior() {
+fn joint_samples_have_the_tempered_posterior() {
     let (counts, privacy) = ([14, 5, 1], pure(2.0, Adjacency::ReplaceOne));
     let values = counts.iter().enumerate().flat_map(|(k, &n)| vec![one_hot(k); n]).flatten();
     let values: Vec<f64> = values.collect();
@@ -90,10 +90,10 @@ fn joint_samples_have_the_law_of_the_tempered_posterior() {
     let mut found = vec![0.0; groups];
     // Many draws about the same records, each tempered as a single one.
     plan.samples = runs;
-    let plenty = pure(2.0 * runs as f64, Adjacency::ReplaceOne);
+    let budget = pure(2.0 * runs as f64, Adjacency::ReplaceOne);
     let records = Records::new(values, 3).unwrap();
     let source = NoiseSource::insecure_from_seed(1);
-    for sample in plan.fit(records, source, &plenty, Box::new(Unlimited)).unwrap().0 {
+    for sample in plan.fit(records, source, &budget, Box::new(Unlimited)).unwrap().0 {
         found[points.iter().position(|point| *point == sample).unwrap() % groups] += 1.0;
     }
     let chi2: f64 = found

@@ -57,7 +57,7 @@ fn a_sample_costs_its_range_and_no_less() {
 /// ratios above were computed from and against the tempered beta density: with 19 degrees of freedom it exceeds 50
 /// with probability 1e-4.
 #[test]
-fn samples_have_the_law_of_the_tempered_posterior() {
+fn samples_have_the_tempered_posterior() {
     for (bounds, seed) in [((0.2, 0.8), 1), ((0.1, 0.5), 2)] {
         let privacy = pure(1.0, Adjacency::ReplaceOne);
         let mut plan = SamplePlan::new(2, bounds, 20, 1, &privacy).unwrap();

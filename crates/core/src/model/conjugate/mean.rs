@@ -29,7 +29,7 @@ pub struct MeanPlan {
 }
 
 impl MeanPlan {
-    /// For so many records of one number.
+    /// A plan for this many records of one number.
     ///
     /// # Errors
     /// Add/remove adjacency, and those of the accountant.

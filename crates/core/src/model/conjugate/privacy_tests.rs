@@ -163,7 +163,7 @@ fn huge_noise_leaves_the_prior() {
 
 /// Plans cost their budget, and not much less.
 #[test]
-fn plans_cost_what_they_may() {
+fn plans_cost_nearly_their_budget() {
     for adjacency in [Adjacency::ReplaceOne, Adjacency::AddRemove] {
         for epsilon in [0.1, 1.0, 8.0] {
             let privacy = Privacy::new(epsilon, 1e-6, adjacency).unwrap();

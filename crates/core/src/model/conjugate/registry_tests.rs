@@ -136,7 +136,7 @@ fn naive_bayes_predicts_classes() {
 
 /// A second column that depends on the first: the highlights report the correlation.
 #[test]
-fn columns_that_go_together_are_told() {
+fn correlations_are_reported() {
     let mut rng = ChaCha8Rng::seed_from_u64(3);
     let n = 20_000;
     let (wide, narrow) = (0.3 * 3f64.sqrt(), 0.1 * 3f64.sqrt());

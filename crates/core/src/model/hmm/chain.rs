@@ -1,6 +1,6 @@
 //! Transitions between states, with their probabilities integrated out.
 
-/// How often each state follows each other one, in all chains together. The dummy state before the first step has a row of its own.
+/// Transition counts of all chains together. The dummy state before the first step has its own row.
 ///
 /// # Maths
 /// With $A_{a,:} \sim \mathrm{Dirichlet}(\alpha)$ integrated out, and all counts without the state $z_t = k$ between $a$ and $c$,
@@ -17,16 +17,16 @@ pub(super) struct Transitions {
     totals: Vec<f64>,
 }
 
-/// What is before and after a step.
+/// The neighbours of a step in its chain.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Between {
-    /// The row of the state before: the number of states stands for the start.
+    /// The row of the state before; the number of states denotes the start.
     pub(super) before: usize,
     pub(super) after: Option<usize>,
 }
 
 impl Transitions {
-    /// Of chains of `steps` states each.
+    /// Counts of chains of `steps` states each.
     pub(super) fn of(states: usize, alpha: f64, steps: usize, assignments: &[usize]) -> Self {
         let (counts, totals) = (vec![0.0; (states + 1) * states], vec![0.0; states + 1]);
         let mut transitions = Self { states, alpha, counts, totals };
@@ -58,7 +58,7 @@ impl Transitions {
         }
     }
 
-    /// Puts a state between its neighbours (1) or takes it away (-1).
+    /// Adds a state between its neighbours (1) or removes it (-1).
     pub(super) fn change(&mut self, Between { before, after }: Between, state: usize, times: f64) {
         self.count(before, state, times);
         if let Some(after) = after {

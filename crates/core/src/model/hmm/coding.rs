@@ -1,16 +1,16 @@
-//! How a row of a table becomes an event of a region and a time.
+//! The encoding of events: how a row of a table gives a region, a time and categories.
 
 use crate::engine::conjugate::one_hot_level;
 use crate::model::hmm::Layout;
 use crate::model::{DefinitionError, FitError};
 use serde::{Deserialize, Serialize};
 
-/// How a column is written in a record.
+/// The encoding of a column in a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Coded {
-    /// Numbers of the column: one for each level, of which one is 1 and the others are 0; or one between -1 and 1.
+    /// Numbers of the column: one for each level of a one-hot encoding; or one between -1 and 1.
     pub inputs: usize,
-    /// Levels. A single number is one of as many evenly spaced values.
+    /// Number of levels. A single number is one of as many evenly spaced values.
     pub levels: usize,
 }
 
@@ -27,14 +27,14 @@ impl Coded {
     }
 }
 
-/// How records say where an event belongs.
+/// The encoding of records.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Coding {
     /// The columns, in order.
     pub columns: Vec<Coded>,
-    /// Which of them is the region.
+    /// Index of the region column.
     pub region: usize,
-    /// Which of them is the time.
+    /// Index of the time column.
     pub time: usize,
 }
 
@@ -42,11 +42,11 @@ impl Coding {
     /// The shape of the counts.
     ///
     /// # Errors
-    /// [`FitError::Definition(DefinitionError::HmmLayout)`] if there is a column too few.
+    /// [`FitError::Definition(DefinitionError::HmmLayout)`] if there are too few columns.
     pub fn layout(&self) -> Result<Layout, FitError> {
         let column = |k: usize| self.columns.get(k).ok_or(FitError::Definition(DefinitionError::HmmLayout));
-        let whole = self.columns.iter().all(|c| c.levels > 0 && (c.inputs == 1 || c.inputs == c.levels));
-        if self.region == self.time || !whole {
+        let valid = self.columns.iter().all(|c| c.levels > 0 && (c.inputs == 1 || c.inputs == c.levels));
+        if self.region == self.time || !valid {
             return Err(FitError::Definition(DefinitionError::HmmLayout));
         }
         let fields = self.columns.iter().enumerate().filter(|(k, _)| ![self.region, self.time].contains(k));
@@ -65,7 +65,7 @@ impl Coding {
         self.columns.iter().map(|column| column.inputs).sum()
     }
 
-    /// The level of each column, as far as a record says.
+    /// The level of each column, where a record has one.
     fn levels<'a>(&'a self, record: &'a [f64]) -> impl Iterator<Item = Option<usize>> + 'a {
         let mut rest = record;
         self.columns.iter().map(move |column| {

@@ -1,4 +1,4 @@
-//! What counts say about states, and states about the laws of fields.
+//! Likelihoods of counts given states, and posteriors of the category probabilities of fields given states.
 
 use super::noise::Curves;
 use super::{Hmm, Layout, Noise, NoiseTreatment, simplex};
@@ -17,7 +17,7 @@ impl Counts {
     /// Counts, all categories of a cell together, with the noise that is in them.
     ///
     /// # Errors
-    /// [`FitError::Definition(DefinitionError::HmmCounts)`] if their number does not suit the layout.
+    /// [`FitError::Definition(DefinitionError::HmmCounts)`] if their number does not match the layout.
     pub fn new(layout: &Layout, values: Vec<f64>, noise: Option<Noise>) -> Result<Self, FitError> {
         if values.len() != layout.width() || !values.iter().all(|x| x.is_finite()) {
             return Err(FitError::Definition(DefinitionError::HmmCounts));
@@ -25,7 +25,7 @@ impl Counts {
         Ok(Self { values, observed: vec![true; layout.cells()], noise })
     }
 
-    /// Leaves out all other cells.
+    /// Marks all other cells as unobserved.
     ///
     /// # Errors
     /// [`FitError::Definition(DefinitionError::HmmCounts)`] if there is not a mark for each cell.
@@ -37,7 +37,7 @@ impl Counts {
         Ok(self)
     }
 
-    /// Which cells are there.
+    /// Marks of observed cells.
     #[must_use]
     pub fn observed(&self) -> &[bool] {
         &self.observed
@@ -55,39 +55,39 @@ impl Counts {
         self.noise
     }
 
-    /// How often a count is below 0, which none can be.
+    /// Number of negative counts, which only noise makes.
     #[must_use]
     pub fn below_zero(&self) -> u64 {
         self.values.iter().filter(|&&count| count < 0.0).count() as u64
     }
 }
 
-/// What counts say, and what they are taken for. Chains share it.
+/// The counts and their likelihood, shared by all chains.
 #[derive(Debug)]
 pub struct Evidence {
     model: Hmm,
-    /// As they were released; if they are taken for the true ones, at least 0.
+    /// As released; clipped to 0 from below if they are taken for the true ones.
     counts: Vec<f64>,
     observed: Vec<bool>,
     aware: Option<Aware>,
 }
 
-/// What is known of the noise.
+/// The likelihood of noisy counts.
 #[derive(Debug)]
 struct Aware {
     variance: f64,
     curves: Curves,
-    /// Noisy numbers of events, without bias.
+    /// Unbiased noisy numbers of events.
     totals: Vec<f64>,
-    /// Roots of expected numbers of events.
+    /// Square roots of expected numbers of events.
     roots: Vec<f64>,
 }
 
 impl Evidence {
-    /// Of counts for a model.
+    /// The evidence of counts for a model.
     ///
     /// # Errors
-    /// [`FitError`] if the model is none, or if the counts are not its.
+    /// [`FitError`] if the model is invalid, or the counts do not match it.
     pub fn new(model: &Hmm, counts: &Counts, posterior: NoiseTreatment) -> Result<Self, FitError> {
         model.check()?;
         let layout = &model.layout;
@@ -108,8 +108,8 @@ impl Evidence {
             let totals = found.into_iter().map(|cell| cell.map_or(0.0, |(noisy, _)| noisy)).collect();
             Aware { variance: noise.sd().powi(2), curves, totals, roots }
         });
-        let least = if aware.is_some() { f64::NEG_INFINITY } else { 0.0 };
-        let values = counts.values.iter().map(|count| count.max(least)).collect();
+        let min = if aware.is_some() { f64::NEG_INFINITY } else { 0.0 };
+        let values = counts.values.iter().map(|count| count.max(min)).collect();
         Ok(Self { model: model.clone(), counts: values, observed: counts.observed.clone(), aware })
     }
 
@@ -126,7 +126,8 @@ impl Evidence {
         &self.counts[cell * width..][..width]
     }
 
-    /// What likelihoods need of laws $\theta$: $\log\theta$, or $\sqrt\theta$ if aware of noise. The states of a category are neighbours.
+    /// Functions of the category probabilities $\theta$ for likelihoods: $\log\theta$, or $\sqrt\theta$ if
+    /// noise-aware. The states of a category are adjacent.
     pub(super) fn prepare(&self, theta: &[f64], prepared: &mut [f64]) {
         let aware = self.aware.is_some();
         for (k, theta) in theta.chunks(self.model.layout.categories()).enumerate() {
@@ -152,7 +153,7 @@ impl Evidence {
         }
     }
 
-    /// Draws the laws of all states, given the states of cells.
+    /// Draws the category probabilities of all states, given the states of cells.
     pub(super) fn draw(&self, rng: &mut impl Rng, assignments: &[usize], theta: &mut [f64]) {
         let Hmm { layout, states, emission_prior, .. } = &self.model;
         let width = layout.categories();
@@ -177,13 +178,13 @@ impl Evidence {
     }
 }
 
-/// The number of events of each observed cell: without bias, and as it is to be expected.
+/// The number of events of each observed cell: unbiased, and shrunk.
 ///
-/// Each field's counts have the same true sum. The best combination of the noisy ones weighs them by the inverse of their lengths,
-/// and has the variance $\sigma^2/\sum_d K_d^{-1}$. What is expected is pulled towards the mean of the region, and that towards the mean of
-/// all, as far as the noise says.
+/// Each field's counts have the same true sum. The best linear combination of the noisy ones weights them by the
+/// inverse of their lengths, and has the variance $\sigma^2/\sum_d K_d^{-1}$. The expected number is shrunk towards
+/// the mean of the region, and that towards the mean of all, according to the noise.
 fn totals(layout: &Layout, counts: &Counts, noise: Noise) -> Vec<Option<(f64, f64)>> {
-    /// Of a cell that seems to be empty: a rate of 0 would rule out every event.
+    /// Minimum rate of a cell: a rate of 0 would rule out every event.
     const MIN: f64 = 0.5;
     let width = layout.categories();
     let precision: f64 = layout.fields.iter().map(|&levels| 1.0 / levels as f64).sum();
@@ -203,11 +204,11 @@ fn totals(layout: &Layout, counts: &Counts, noise: Noise) -> Vec<Option<(f64, f6
     regions.retain(|(cells, _)| !cells.is_empty());
     let mut means: Vec<f64> = regions.iter().map(|(_, noisy)| mean(noisy)).collect();
     let centre = mean(&means);
-    pull(&mut means, centre, variance * layout.regions as f64 / layout.cells() as f64);
+    shrink(&mut means, centre, variance * layout.regions as f64 / layout.cells() as f64);
     let mut found = vec![None; layout.cells()];
     for ((cells, noisy), centre) in regions.iter().zip(means) {
         let mut expected = noisy.clone();
-        pull(&mut expected, centre, variance);
+        shrink(&mut expected, centre, variance);
         for ((cell, noisy), expected) in cells.iter().zip(noisy).zip(expected) {
             found[*cell] = Some((*noisy, expected.max(MIN)));
         }
@@ -219,8 +220,8 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Moves noisy values towards their centre by the share of the noise in their spread.
-fn pull(values: &mut [f64], centre: f64, variance: f64) {
+/// Shrinks noisy values towards their centre by the share of the noise in their variance.
+fn shrink(values: &mut [f64], centre: f64, variance: f64) {
     let spread = values.iter().map(|x| (x - centre).powi(2)).sum::<f64>() / values.len() as f64;
     let kept = if spread > variance { 1.0 - variance / spread } else { 0.0 };
     values.iter_mut().for_each(|x| *x = centre + kept * (*x - centre));

@@ -5,17 +5,17 @@ use super::{Counts, Evidence, Hmm};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
-/// A chain of draws of the states of all cells and of the laws of all states.
+/// A chain of draws of the states of all cells and of the category probabilities of all states.
 ///
 /// # Privacy
-/// It sees released counts only.
+/// It only uses released counts.
 #[derive(Debug)]
 pub struct Gibbs<'a> {
     evidence: &'a Evidence,
     transitions: Transitions,
     assignments: Vec<usize>,
     theta: Vec<f64>,
-    /// The same, as likelihoods need it.
+    /// The probabilities in the form of the likelihood.
     prepared: Vec<f64>,
     rng: ChaCha8Rng,
     weights: Vec<f64>,
@@ -43,14 +43,14 @@ impl<'a> Gibbs<'a> {
         &self.assignments
     }
 
-    /// The laws of all states: all categories of a state together.
+    /// The category probabilities of all states: all categories of a state together.
     #[must_use]
     pub fn theta(&self) -> &[f64] {
         &self.theta
     }
 
-    /// Draws the states of all cells, one after the other, and then the laws of all states. The logarithm of the likelihood of the
-    /// states that were drawn.
+    /// Draws the states of all cells, one after the other, and then the category probabilities of all states. Returns
+    /// the log-likelihood of the drawn states.
     pub fn step(&mut self) -> f64 {
         let mut log_likelihood = 0.0;
         for cell in 0..self.assignments.len() {
@@ -61,11 +61,11 @@ impl<'a> Gibbs<'a> {
             let observed = self.evidence.is_observed(cell);
             if observed {
                 self.evidence.log_likelihood(cell, &self.prepared, &mut self.logs);
-                let most = self.logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                let top = self.logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
                 self.weights
                     .iter_mut()
                     .zip(&self.logs)
-                    .for_each(|(weight, log)| *weight *= (log - most).exp());
+                    .for_each(|(weight, log)| *weight *= (log - top).exp());
             }
             let state = categorical(&mut self.rng, &self.weights);
             log_likelihood += if observed { self.logs[state] } else { 0.0 };
@@ -81,7 +81,7 @@ impl<'a> Gibbs<'a> {
         self.evidence.prepare(&self.theta, &mut self.prepared);
     }
 
-    /// The probability of each state of a cell, given those of all others and none of its own events.
+    /// The probability of each state of a cell, given those of all others and without its own events.
     pub fn predictive(&mut self, cell: usize) -> &[f64] {
         let steps = self.evidence.model().layout.steps;
         self.transitions.predictive(&self.assignments, steps, cell, &mut self.weights);
@@ -89,7 +89,7 @@ impl<'a> Gibbs<'a> {
     }
 }
 
-/// A number with probability proportional to its weight.
+/// An index with probability proportional to its weight.
 fn categorical(rng: &mut ChaCha8Rng, weights: &[f64]) -> usize {
     let mut left = rng.random::<f64>() * weights.iter().sum::<f64>();
     let found = weights.iter().position(|weight| {
@@ -99,7 +99,7 @@ fn categorical(rng: &mut ChaCha8Rng, weights: &[f64]) -> usize {
     found.unwrap_or(weights.len() - 1)
 }
 
-/// The log-likelihood of the events of cells that were left out, averaged over draws cell by cell.
+/// The log-likelihood of the events of held-out cells, averaged over draws cell by cell.
 ///
 /// A draw gives the events $x_c$ of a cell the probability $\sum_k P(z_c = k|z_{-c})\,p(x_c|\theta_k)$.
 #[derive(Debug, Clone)]
@@ -111,7 +111,7 @@ pub struct HeldOut<'a> {
 }
 
 impl<'a> HeldOut<'a> {
-    /// The true counts of cells that `observed` leaves out.
+    /// The true counts of the cells that `observed` excludes.
     #[must_use]
     pub fn new(truth: &'a Counts, observed: &[bool]) -> Self {
         let width = truth.values().len() / observed.len().max(1);
@@ -120,7 +120,7 @@ impl<'a> HeldOut<'a> {
         Self { log_sums: vec![f64::NEG_INFINITY; counts.len()], counts, draws: 0 }
     }
 
-    /// Adds a draw: the laws of all states, and the probabilities of states of a cell.
+    /// Adds a draw: the category probabilities of all states, and the probabilities of states of a cell.
     pub fn add(&mut self, theta: &[f64], mut predictive: impl FnMut(usize, &mut Vec<f64>)) {
         self.draws += 1;
         let logs: Vec<f64> = theta.iter().map(|share| share.ln()).collect();

@@ -1,4 +1,4 @@
-//! Where an event belongs: its region, its time step, and a category in each field.
+//! The layout of counts: region, time step, and a category in each field.
 
 use crate::model::{DefinitionError, FitError};
 use serde::{Deserialize, Serialize};
@@ -6,19 +6,19 @@ use serde::{Deserialize, Serialize};
 /// The shape of the table of counts: regions by steps by the categories of all fields.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Layout {
-    /// Chains.
+    /// Number of regions, each with a chain.
     pub regions: usize,
-    /// Steps of each chain.
+    /// Number of steps of each chain.
     pub steps: usize,
-    /// Categories of each field.
+    /// Number of categories of each field.
     pub fields: Vec<usize>,
 }
 
-/// More counts than this are a mistake.
+/// Maximum number of counts.
 const MAX_COUNTS: usize = 1 << 28;
 
 impl Layout {
-    /// Whether there is something to model, and not too much.
+    /// Checks that the layout is neither empty nor too large.
     ///
     /// # Errors
     /// [`FitError::Definition(DefinitionError::HmmLayout)`].
@@ -34,31 +34,31 @@ impl Layout {
         }
     }
 
-    /// Pairs of a region and a step.
+    /// Number of cells: pairs of a region and a step.
     #[must_use]
     pub fn cells(&self) -> usize {
         self.regions * self.steps
     }
 
-    /// The cell of a region and a step: the steps of a region are neighbours.
+    /// The cell of a region and a step: the steps of a region are adjacent.
     #[must_use]
     pub fn cell(&self, region: usize, step: usize) -> usize {
         region * self.steps + step
     }
 
-    /// Categories of all fields together.
+    /// Number of categories of all fields together.
     #[must_use]
     pub fn categories(&self) -> usize {
         self.fields.iter().sum()
     }
 
-    /// All counts.
+    /// Number of counts.
     #[must_use]
     pub fn width(&self) -> usize {
         self.cells() * self.categories()
     }
 
-    /// The places of each field's categories among those of all fields.
+    /// The range of each field's categories among those of all fields.
     pub fn field_ranges(&self) -> impl Iterator<Item = std::ops::Range<usize>> + '_ {
         self.fields.iter().scan(0, |first, &levels| {
             *first += levels;

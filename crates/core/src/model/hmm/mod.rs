@@ -1,31 +1,34 @@
-//! A hidden Markov model of events: one chain of states for each region, and in each state a law for each categorical field.
+//! A hidden Markov model of events: one chain of states for each region, and in each state a distribution for each
+//! categorical field.
 //!
 //! # Model
 //! $$A_{k,:} \sim \mathrm{Dirichlet}(\alpha),\quad \theta^{(k,d)} \sim \mathrm{Dirichlet}(\beta),\quad
 //! z_{r,t} \sim A_{z_{r,t-1},:},\quad x^{(r,t)}_{i,d} \sim \theta^{(z_{r,t},d)}$$
-//! for regions $r$, steps $t$, the events $i$ of such a *cell* and their fields $d$. One state makes it naive Bayes. The data enter through
-//! counts $n_{r,t,d,j}$ alone, so a private fit releases these once, with noise, and [`Gibbs`] sampling of everything else is free:
+//! for regions $r$, steps $t$, the events $i$ of such a *cell* and their fields $d$. With one state it is naive
+//! Bayes. The data enter through counts $n_{r,t,d,j}$ alone, so a private fit releases these once, with noise, and
+//! [`Gibbs`] sampling is post-processing:
 //!
-//! | posterior | what it takes the released counts for |
+//! | posterior | treatment of the released counts |
 //! |---|---|
-//! | [`NoiseTreatment::Naive`] | the true ones, after those below 0 were set to 0, as in the paper |
-//! | [`NoiseTreatment::NoiseAware`] | true ones plus noise of a known law; the true ones are integrated out |
+//! | [`NoiseTreatment::Naive`] | taken for the true ones, with negative ones set to 0, as in the paper |
+//! | [`NoiseTreatment::NoiseAware`] | true ones plus noise of a known distribution; the true ones are integrated out |
 //!
 //! # Noise-aware updates
 //! Given the state of a cell and its expected number of events $N$, true counts are Poisson with means $N\theta_j$, and their convolution
 //! with the noise is summed exactly. (Without noise this is the multinomial likelihood, since $\sum_j N \theta_j$ is the same in all
-//! states.) $N$ is estimated from the noisy totals of all fields, pulled towards the mean of its region as far as the noise says.
-//! Given the states, the sum of a state's cells is a noisy multinomial count whose noise is close to normal, and the
-//! true sum is drawn with the shares integrated out, then the shares.
-//! Neither update conditions on true counts of cells, which would hardly move where noise is large.
+//! states.) $N$ is estimated from the noisy totals of all fields, shrunk towards the mean of its region according to
+//! the noise. Given the states, the sum of a state's cells is a noisy multinomial count whose noise is close to
+//! normal, and the true sum is drawn with the probabilities integrated out, then the probabilities. Neither update
+//! conditions on true counts of cells, which would mix slowly where noise is large.
 //!
 //! # Privacy
-//! One event adds 1 to one count of each field of one cell: it moves the table by $D$ in $L_1$ and by $\sqrt D$ in $L_2$ under add/remove
-//! adjacency, and by $2D$ and $\sqrt{2D}$ under replace-one, also if the new event is in another cell. Attacked by
-//! `an_event_moves_as_many_counts_as_there_are_fields` and `the_release_never_exceeds_its_epsilon`.
+//! One event adds 1 to one count of each field of one cell: the sensitivity of the table is $D$ in $L_1$ and
+//! $\sqrt D$ in $L_2$ under add/remove adjacency, and $2D$ and $\sqrt{2D}$ under replace-one, also if the new event
+//! is in another cell. Attacked by `an_event_moves_as_many_counts_as_there_are_fields` and
+//! `the_release_never_exceeds_its_epsilon`.
 //!
 //! # Not for
-//! Cells of a few events: noise of several counts in each category then hides what a state would show.
+//! Cells of a few events: noise of several counts in each category then hides the differences between states.
 //!
 //! # Citation
 //! Foulds, Geumlek, Welling, Chaudhuri, "On the theory and practice of privacy-preserving Bayesian data analysis", UAI 2016, section 5 and
@@ -68,18 +71,18 @@ use serde_json::Value;
 /// A model without its data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Hmm {
-    /// What is counted.
+    /// Layout of the counts.
     pub layout: Layout,
-    /// $K$.
+    /// Number of states $K$.
     pub states: usize,
-    /// $\alpha$.
+    /// Concentration $\alpha$ of the transition prior.
     pub transition_prior: f64,
-    /// $\beta$.
+    /// Concentration $\beta$ of the emission prior.
     pub emission_prior: f64,
 }
 
 impl Hmm {
-    /// With flat priors.
+    /// A model with flat priors.
     ///
     /// # Errors
     /// [`FitError::Definition(DefinitionError::HmmLayout)`] and [`FitError::Definition(DefinitionError::HmmNumbers)`].
@@ -89,7 +92,7 @@ impl Hmm {
         Ok(model)
     }
 
-    /// Whether it can be fitted.
+    /// Checks that the model is valid.
     ///
     /// # Errors
     /// [`FitError::Definition(DefinitionError::HmmLayout)`] and [`FitError::Definition(DefinitionError::HmmNumbers)`].
@@ -167,7 +170,7 @@ impl Model for HiddenMarkov {
         let (region, time) = (place(region, "region")?, place(time, "time")?);
         let coded = |(column, &inputs): (usize, &usize)| {
             let levels = match inputs {
-                // A number is below or above the middle of its bounds, unless it is the time.
+                // A number is binary, by the centre of its bounds, unless it is the time.
                 1 if column == time => steps,
                 1 => 2,
                 levels => levels,
@@ -176,7 +179,7 @@ impl Model for HiddenMarkov {
         };
         let columns = shape.columns.iter().enumerate().map(coded).collect();
         let coding = Coding { columns, region, time };
-        // Without privacy there is no noise, so any budget will do.
+        // Without privacy there is no noise, so any budget is valid.
         let none = Privacy::new(1.0, 0.0, Adjacency::AddRemove).map_err(WallError::from)?;
         let mut plan = HmmPlan::new(coding, states, shape.records, privacy.unwrap_or(&none))?;
         plan.sampling.iterations = iterations;
@@ -190,7 +193,7 @@ impl Model for HiddenMarkov {
     fn load(&self, saved: &Saved) -> Result<Box<dyn Posterior>, ModelError> {
         let fit: Fit = saved.restore(self.name())?;
         let same = fit.coding.layout().is_ok_and(|layout| layout == fit.posterior.model.layout);
-        if same && fit.posterior.is_whole() {
+        if same && fit.posterior.is_consistent() {
             Ok(Box::new(fit))
         } else {
             Err(ModelError::NotSaved { model: self.name() })

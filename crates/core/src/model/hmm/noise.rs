@@ -37,13 +37,13 @@ impl Noise {
         }
     }
 
-    /// The density of the sum of noise and a Poisson count that is as good as normal.
+    /// The density of the sum of noise and a Poisson count in its normal approximation.
     fn density_of_many(self, y: f64, rate: f64) -> f64 {
         let variance = self.sd().powi(2);
         if variance < rate {
             return Self::Gaussian { sd: (rate + variance).sqrt() }.density(y - rate);
         }
-        // The noise is smooth on the scale of the count: an even sum over four deviations each way.
+        // The noise is smooth on the scale of the count: an even sum over four standard deviations to each side.
         let (step, mut sum, mut weights) = (rate.sqrt() / 4.0, 0.0, 0.0);
         for k in -16..=16 {
             let (x, weight) = (f64::from(k), (-f64::from(k * k) / 32.0).exp());
@@ -54,31 +54,32 @@ impl Noise {
     }
 }
 
-/// Nodes per unit of the root of a rate, if noise is small.
+/// Nodes per unit of the square root of a rate, if noise is small.
 const NODES: f64 = 4.0;
-/// What no probability is below, so that it has a logarithm.
+/// Minimum probability, so that its logarithm is finite.
 const MIN: f64 = 1e-280;
-/// Above this rate a Poisson count is as good as normal.
+/// Rate above which a Poisson count is approximated by a normal.
 const LARGE: f64 = 2000.0;
 
 /// $\log p(y|\lambda)$ of each noisy count $y$ as a function of the expected true one: a Poisson count with noise,
 /// $$p(y|\lambda) = \sum_n \frac{\lambda^n e^{-\lambda}}{n!} f(y - n),$$
-/// summed exactly at nodes that are even in $\sqrt\lambda$, where all such functions are about equally smooth, and cubic between. The more
-/// noise, the smoother: then nodes are as many times farther apart as the noise makes the deviation of a count larger.
+/// summed exactly at nodes that are even in $\sqrt\lambda$, where all such functions are about equally smooth, with
+/// cubic interpolation. The larger the noise, the smoother the function: the distance of nodes grows with the ratio
+/// by which the noise increases the standard deviation of a count.
 #[derive(Debug, Default)]
 pub(super) struct Curves {
     cells: Vec<Place>,
-    /// The first value of a curve is that at the node before 0, which by symmetry is the one after it.
+    /// The first value of a curve is that at the node before 0, which by symmetry equals the one after it.
     values: Vec<f64>,
 }
 
-/// Where the curves of a cell are.
+/// Position of the curves of a cell.
 #[derive(Debug, Clone, Copy, Default)]
 struct Place {
     first: usize,
-    /// Of each of its curves: one value before 0, and two after the start of the last interval.
+    /// Length of each of its curves: one value before 0, and two after the start of the last interval.
     length: usize,
-    /// How many times farther apart nodes are.
+    /// Distance of nodes, in units of the finest.
     stride: usize,
 }
 
@@ -101,10 +102,10 @@ impl Curves {
             };
             let (stride, length) = shape(*total);
             curves.cells.push(Place { first: curves.values.len(), length, stride });
-            let most = most_events(rate(last((stride, length))).min(LARGE));
+            let largest = max_events(rate(last((stride, length))).min(LARGE));
             for y in noisy {
                 densities.clear();
-                densities.extend((0..=most).map(|n| noise.density(y - n as f64)));
+                densities.extend((0..=largest).map(|n| noise.density(y - n as f64)));
                 let first = curves.values.len();
                 curves.values.push(0.0);
                 curves.values.extend((0..length - 1).map(|node| {
@@ -146,8 +147,8 @@ fn rate(node: usize) -> f64 {
     (node as f64 / NODES).powi(2)
 }
 
-/// The most events that are not out of the question.
-fn most_events(total: f64) -> usize {
+/// The largest plausible number of events.
+fn max_events(total: f64) -> usize {
     (total + 10.0 * total.sqrt() + 30.0) as usize
 }
 
@@ -161,7 +162,7 @@ impl Poisson {
     /// For all nodes up to the last whose rates are not large.
     fn new(last: usize) -> Self {
         let nodes = last.min((LARGE.sqrt() * NODES) as usize) + 1;
-        let events = most_events(rate(nodes)) + 1;
+        let events = max_events(rate(nodes)) + 1;
         let log_factorials: Vec<f64> = (0..events).map(|n| libm::lgamma(n as f64 + 1.0)).collect();
         let mut values = Vec::new();
         for rate in (0..nodes).map(rate) {
@@ -182,10 +183,11 @@ impl Poisson {
 mod tests {
     use super::*;
 
-    /// By a sum of its own, at rates between the nodes. What is allowed is what the cubic may be wrong by: with nodes one apart, slopes
-    /// that are differences of neighbours are off by at most $M_3/6$, which the cubic takes up to a quarter of, and a cubic with the right
-    /// slopes is off by at most $M_4/384$, for bounds $M_k$ of the $k$-th derivative over the four nodes. These come from fine
-    /// differences of the sum. A probability of less than [`MIN`] need not be right.
+    /// Against a direct sum, at rates between the nodes. The tolerance is the interpolation error: with nodes one
+    /// apart, slopes from differences of neighbours have an error of at most $M_3/6$, of which the cubic takes up to
+    /// a quarter, and a cubic with exact slopes has an error of at most $M_4/384$, for bounds $M_k$ of the $k$-th
+    /// derivative over the four nodes. These come from fine differences of the sum. Probabilities below [`MIN`] are
+    /// not compared.
     #[test]
     fn curves_are_the_exact_probabilities() {
         let total = 60.0;
@@ -208,7 +210,7 @@ mod tests {
                     let allowed = wrong_by(at_node, (scale * f64::sqrt(total * share)).floor());
                     let near = (found[0] - exact).abs() <= allowed + 1e-9;
                     assert!(near, "{noise:?} {y} {share}: {} {exact} {allowed}", found[0]);
-                    // A tenth of a nat decides nothing: where counts are not out of the question, no more is allowed.
+                    // A tenth of a nat is negligible: where counts are plausible, no more is allowed.
                     assert!(allowed < 0.1 || exact < -10.0, "{noise:?} {y} {share}: {exact} {allowed}");
                 }
             }
@@ -221,12 +223,12 @@ mod tests {
         let values: Vec<f64> = (-12..=28).map(|k| f(node + step * f64::from(k))).collect();
         let difference = |values: &[f64]| values.windows(2).map(|w| (w[1] - w[0]) / step).collect::<Vec<_>>();
         let third = difference(&difference(&difference(&values)));
-        let most = |values: &[f64]| values.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
-        most(&third) / 24.0 + most(&difference(&third)) / 384.0
+        let largest = |values: &[f64]| values.iter().fold(0.0, |largest: f64, x| largest.max(x.abs()));
+        largest(&third) / 24.0 + largest(&difference(&third)) / 384.0
     }
 
-    /// Where counts begin to be taken for normal, these have almost the same probability as Poisson ones: the third cumulant is 1/45 of
-    /// what it is to the deviation.
+    /// Where the normal approximation begins, it has almost the same probabilities as the Poisson distribution: the
+    /// skewness is 1/45.
     #[test]
     fn large_counts_are_as_good_as_normal() {
         for noise in
@@ -241,8 +243,8 @@ mod tests {
 
     fn exact(noise: Noise, y: f64, rate: f64) -> f64 {
         let log = |n: f64| if rate > 0.0 { n * rate.ln() - rate - libm::lgamma(n + 1.0) } else { 0.0 };
-        let most = if rate > 0.0 { 4000 } else { 1 };
-        let terms = (0..most).map(|n| log(f64::from(n)).exp() * noise.density(y - f64::from(n)));
+        let largest = if rate > 0.0 { 4000 } else { 1 };
+        let terms = (0..largest).map(|n| log(f64::from(n)).exp() * noise.density(y - f64::from(n)));
         terms.sum::<f64>().ln()
     }
 }

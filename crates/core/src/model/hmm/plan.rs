@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::f64::consts::SQRT_2;
 
-/// The law of the noise of a release.
+/// The noise mechanism of a release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mechanism {
@@ -28,49 +28,49 @@ pub enum Mechanism {
     Gaussian,
 }
 
-/// What a fit will do, chosen from public numbers only. It can be edited and run.
+/// The plan of a fit, chosen from public numbers only. It can be edited and run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HmmPlan {
     /// The model.
     pub model: Hmm,
-    /// How records are written.
+    /// The encoding of records.
     pub coding: Coding,
     /// The public number of records.
     pub records: usize,
-    /// What may be spent.
+    /// $\delta$ of the budget.
     pub delta: f64,
     /// The neighbour relation of data sets.
     pub adjacency: Adjacency,
-    /// The noise.
+    /// The noise mechanism.
     pub mechanism: Mechanism,
-    /// Its standard deviation (Laplace: its scale) over the sensitivity.
+    /// Standard deviation (Laplace: scale) of the noise over the sensitivity.
     pub noise_multiplier: f64,
     /// The standard deviation of the noise in a count, by mechanism: Laplace, Gaussian.
     pub expected_sd: (f64, Option<f64>),
-    /// What noisy counts are taken for.
+    /// Noise treatment of the posterior.
     pub posterior: NoiseTreatment,
-    /// How long to sample.
+    /// Length of the chains.
     pub sampling: Sampling,
     /// The reasons for these choices.
     pub why: Vec<String>,
 }
 
-/// Sensitivities of the counts of events with so many fields, in $L_1$ and $L_2$.
+/// Sensitivities of the counts of events with this many fields, in $L_1$ and $L_2$.
 fn sensitivities(fields: usize, adjacency: Adjacency) -> (f64, f64) {
     let moved = fields as f64 * if adjacency == Adjacency::ReplaceOne { 2.0 } else { 1.0 };
     (moved, moved.sqrt())
 }
 
-/// The least noise multiplier of a mechanism for a budget; none for Gaussian noise without a delta.
+/// The minimum noise multiplier of a mechanism for a budget; `None` for Gaussian noise without a delta.
 fn multiplier(mechanism: Mechanism, privacy: &Privacy) -> Result<Option<f64>, FitError> {
-    // Up by a hair, so that rounding in an accountant never makes it too little.
+    // Slightly larger, so that rounding in an accountant never makes it too small.
     let up = 1.0 + 1e-6;
     match mechanism {
         Mechanism::Laplace => Ok(Some(up / privacy.epsilon())),
         Mechanism::Gaussian if privacy.delta() == 0.0 => Ok(None),
         Mechanism::Gaussian => {
-            let least = gaussian::noise_multiplier(privacy.epsilon(), exact_delta(privacy));
-            Ok(Some(up * least.map_err(PlanError::from)?))
+            let multiplier = gaussian::noise_multiplier(privacy.epsilon(), exact_delta(privacy));
+            Ok(Some(up * multiplier.map_err(PlanError::from)?))
         }
     }
 }
@@ -79,7 +79,7 @@ impl HmmPlan {
     /// Chooses the noise with the smaller standard deviation in a count.
     ///
     /// # Errors
-    /// [`FitError`] if there is no such model or noise.
+    /// [`FitError`] if the model or the budget is invalid.
     pub fn new(coding: Coding, states: usize, records: usize, privacy: &Privacy) -> Result<Self, FitError> {
         let model = Hmm::new(coding.layout()?, states)?;
         let fields = model.layout.fields.len();
@@ -95,13 +95,13 @@ impl HmmPlan {
         let per_cell = records as f64 / model.layout.cells() as f64;
         let why = vec![
             format!(
-                "an event moves the counts by {l1} in L1 and {l2:.2} in L2, so the noise of a count has sd {laplace_sd:.2} if Laplace and \
+                "the sensitivity of the counts is {l1} in L1 and {l2:.2} in L2, so the noise of a count has standard deviation {laplace_sd:.2} if Laplace and \
                  {other} if Gaussian: the first grows with the number of fields ({fields}), the second with its root"
             ),
             format!(
-                "{per_cell:.0} events in a cell on average; states differ by what noise of that size leaves to see"
+                "{per_cell:.0} events in a cell on average; differences between states must exceed noise of that size"
             ),
-            "one release: sampling after it is free, for any prior and any number of draws".to_owned(),
+            "one release: sampling is post-processing at no further cost, for any prior and any number of draws".to_owned(),
         ];
         Ok(Self {
             model,
@@ -118,21 +118,21 @@ impl HmmPlan {
         })
     }
 
-    /// The same with this noise.
+    /// The plan with this noise.
     ///
     /// # Errors
     /// [`FitError::NoDelta`] if the noise is Gaussian and there is no delta.
     pub fn with(mut self, mechanism: Mechanism, privacy: &Privacy) -> Result<Self, FitError> {
         self.noise_multiplier = multiplier(mechanism, privacy)?.ok_or(FitError::NoDelta)?;
         self.mechanism = mechanism;
-        self.why.push("the noise is of the caller's choice".to_owned());
+        self.why.push("the noise mechanism is as requested".to_owned());
         Ok(self)
     }
 
-    /// Description of the released quantity.
+    /// The planned releases.
     ///
     /// # Privacy
-    /// Each field of an event adds 1 to one count, so the radius is that of all events and nothing is clipped.
+    /// Each field of an event adds 1 to one count, so the radius is the norm of every event and nothing is clipped.
     pub(crate) fn releases(&self) -> Result<(Plan, SumId), FitError> {
         self.validate().map_err(PlanError::from)?;
         self.model.check()?;
@@ -155,10 +155,10 @@ impl HmmPlan {
         Ok((plan, id))
     }
 
-    /// What it costs.
+    /// The cost of the plan.
     ///
     /// # Errors
-    /// [`FitError`] if the wall would refuse it.
+    /// [`FitError`] if the wall refuses the plan.
     pub fn price(&self) -> Result<Cost, FitError> {
         Ok(self.releases()?.0.price(self.delta)?)
     }
@@ -179,7 +179,7 @@ impl HmmPlan {
         Ok((counts, wall.finish(moved)?))
     }
 
-    /// The counts that a wall of this plan releases, and how many were moved to 0.
+    /// The counts that a wall of this plan releases, and how many were clipped to 0.
     fn counts_through(&self, wall: &mut Wall) -> Result<(Counts, u64), FitError> {
         let (_, id) = self.releases()?;
         let Released { values, noise_sd, .. } =
@@ -194,7 +194,7 @@ impl HmmPlan {
         Ok((counts, moved))
     }
 
-    /// Fits what a wall of this plan releases. How many counts were moved to 0 comes with it.
+    /// Fits through a wall of this plan. Returns the number of counts clipped to 0 with the posterior.
     ///
     /// # Errors
     /// [`FitError`].

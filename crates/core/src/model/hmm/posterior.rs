@@ -1,4 +1,4 @@
-//! What is left of the draws: states, their profiles, and predictions.
+//! Summaries of the draws: states, their profiles, and predictions.
 
 use crate::field::FieldError;
 use crate::model::hmm::{Coding, Evidence, Gibbs, HeldOut, Hmm};
@@ -7,21 +7,21 @@ use crate::{field, threads};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-/// How long to sample.
+/// Length of the chains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sampling {
-    /// Chains with starts of their own: each may find other states.
+    /// Number of chains with different starts: each may find other states.
     pub chains: usize,
     /// Draws of each chain.
     pub iterations: usize,
-    /// How many of them are not used.
+    /// Burn-in: number of first draws that are discarded.
     pub burn_in: usize,
-    /// Of the public generator.
+    /// Seed of the public generator.
     pub seed: u64,
 }
 
 impl Default for Sampling {
-    /// The iterations of the paper, four times.
+    /// Four chains with the iterations of the paper.
     fn default() -> Self {
         Self { chains: 4, iterations: 200, burn_in: 100, seed: 0 }
     }
@@ -32,11 +32,11 @@ impl Default for Sampling {
 pub struct HmmPosterior {
     /// The model.
     pub model: Hmm,
-    /// The state that each cell was in most often.
+    /// The most frequent state of each cell.
     pub assignments: Vec<usize>,
-    /// How often each cell was in each state: the states of a cell are neighbours.
+    /// Frequency of each state in each cell: the states of a cell are adjacent.
     pub frequencies: Vec<f64>,
-    /// The laws of states: means over draws, all categories of a state together.
+    /// The category probabilities of states: means over draws, all categories of a state together.
     pub profiles: Vec<f64>,
     /// Their standard deviations.
     pub profiles_sd: Vec<f64>,
@@ -44,7 +44,7 @@ pub struct HmmPosterior {
     pub predictions: Vec<f64>,
 }
 
-/// What one chain has added up.
+/// The sums of one chain.
 struct Chain {
     log_likelihood: f64,
     frequencies: Vec<f64>,
@@ -54,8 +54,8 @@ struct Chain {
 }
 
 impl Sampling {
-    /// Samples the posterior. States, their profiles and where they are come from the chain with the most likely states, and are
-    /// numbered by how many cells are in them; predictions come from all chains.
+    /// Samples the posterior. States, their profiles and their cells come from the chain with the most likely states,
+    /// and are ordered by the number of their cells; predictions come from all chains.
     #[must_use]
     pub fn run(&self, evidence: &Evidence) -> HmmPosterior {
         let chains: Vec<Chain> = threads::install(|| {
@@ -81,10 +81,11 @@ impl Sampling {
         };
         let (profiles, squares) = (of_states(&profiles), of_states(&squares));
         let sd = |(mean, square): (&f64, &f64)| (square - mean * mean).max(0.0).sqrt();
-        let most = |cell: &[f64]| (0..states).fold(0, |best, k| if cell[k] > cell[best] { k } else { best });
+        let most_frequent =
+            |cell: &[f64]| (0..states).fold(0, |best, k| if cell[k] > cell[best] { k } else { best });
         HmmPosterior {
             model: evidence.model().clone(),
-            assignments: frequencies.chunks(states).map(most).collect(),
+            assignments: frequencies.chunks(states).map(most_frequent).collect(),
             profiles_sd: profiles.iter().zip(&squares).map(sd).collect(),
             frequencies,
             profiles,
@@ -92,7 +93,7 @@ impl Sampling {
         }
     }
 
-    /// The log-likelihood of cells that the evidence leaves out, by all chains together.
+    /// The log-likelihood of held-out cells, by all chains together.
     #[must_use]
     pub fn held_out<'a>(&self, evidence: &Evidence, mut held_out: HeldOut<'a>) -> HeldOut<'a> {
         for chain in 0..self.chains.max(1) {
@@ -151,9 +152,9 @@ impl Sampling {
 }
 
 impl HmmPosterior {
-    /// Whether all parts have the lengths that the model says, for one that was read from a file.
+    /// Whether all parts have the lengths that the model requires, for one that was read from a file.
     #[must_use]
-    pub fn is_whole(&self) -> bool {
+    pub fn is_consistent(&self) -> bool {
         let Hmm { layout, states, .. } = &self.model;
         if self.model.check().is_err() {
             return false;
@@ -172,8 +173,8 @@ impl HmmPosterior {
         arrays.iter().all(right) && self.assignments.len() == cells && known
     }
 
-    /// The logarithm of the probability of an event of a cell, and the probability of each state of the cell given that event. `None`
-    /// stands for a category that is not known.
+    /// The log probability of an event of a cell, and the probability of each state of the cell given that event.
+    /// `None` is an unknown category.
     #[must_use]
     pub fn predict(&self, cell: usize, event: &[Option<usize>]) -> (f64, Vec<f64>) {
         let Hmm { layout, states, .. } = &self.model;
@@ -192,7 +193,7 @@ impl HmmPosterior {
 }
 
 impl Sampling {
-    /// Whether there are draws, and some of them are used.
+    /// Checks that there are draws after the burn-in.
     pub(super) fn validate(&self) -> Result<(), FieldError> {
         field::integer("sampling.chains", self.chains as u64, 1..=1000)?;
         field::integer("sampling.iterations", self.iterations as u64, 1..=10_000_000)?;
@@ -200,7 +201,7 @@ impl Sampling {
     }
 }
 
-/// A posterior, and how records are written.
+/// A posterior, and the encoding of records.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Fit {
     pub(super) coding: Coding,
@@ -217,7 +218,7 @@ impl Posterior for Fit {
         Predicted::Component { log_density, probabilities }
     }
 
-    /// The profile of each state: shares of its regions and times, and of the categories of its events.
+    /// The profile of each state: its distribution over regions and times, and over the categories of its events.
     fn points(&self) -> Vec<Point> {
         let HmmPosterior { model, frequencies, profiles, profiles_sd, .. } = &self.posterior;
         let (layout, states) = (&model.layout, model.states);
@@ -248,7 +249,7 @@ impl Posterior for Fit {
                     mean.extend(shares);
                     sd.extend(deviations);
                 } else {
-                    // The mean of what is written as a single number, from -1 to 1.
+                    // The mean of a column that is encoded as a single number, from -1 to 1.
                     let last = (coded.levels - 1).max(1) as f64;
                     let numbers = shares.iter().enumerate().map(|(k, p)| p * (2.0 * k as f64 / last - 1.0));
                     mean.push(numbers.sum());

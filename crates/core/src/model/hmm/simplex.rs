@@ -1,9 +1,9 @@
-//! Shares of categories, given noisy totals.
+//! Category probabilities, given noisy totals.
 
 use rand::{Rng, RngExt};
 use rand_distr::{Distribution, Gamma, StandardNormal};
 
-/// Sweeps over pairs of categories. Each starts at the mode, and moves of pairs mix fast: the law is isotropic.
+/// Sweeps over pairs of categories. Each starts at the mode, and pairwise moves mix fast: the noise is isotropic.
 const SWEEPS: usize = 4;
 
 /// Draws from $\mathrm{Dirichlet}(\beta + m)$.
@@ -11,7 +11,7 @@ pub(super) fn dirichlet(rng: &mut impl Rng, beta: f64, counts: &[f64], shares: &
     for (share, count) in shares.iter_mut().zip(counts) {
         *share = Gamma::new(beta + count, 1.0).map_or(0.0, |gamma| gamma.sample(rng));
     }
-    // A share of 0 would rule out for ever what has not been seen.
+    // A probability of 0 would rule out unobserved categories for ever.
     let total: f64 = shares.iter().sum();
     shares.iter_mut().for_each(|share| *share = (*share / total).max(1e-12));
 }
@@ -20,7 +20,7 @@ pub(super) fn dirichlet(rng: &mut impl Rng, beta: f64, counts: &[f64], shares: &
 /// $$p(m|y) \propto \prod_j \frac{\Gamma(m_j + \beta)}{\Gamma(m_j + 1)} e^{-(y_j - m_j)^2/2v}.$$
 /// For $\beta = 1$ the first factor is 1: all ways to divide $M$ are equally likely before the data.
 ///
-/// `sums` holds the noisy ones, and then the true ones.
+/// `sums` holds the noisy totals on entry, and the true ones on return.
 pub(super) fn draw_totals(rng: &mut impl Rng, beta: f64, variance: f64, total: f64, sums: &mut [f64]) {
     let noisy = sums.to_vec();
     project(&noisy, total, sums);
@@ -61,7 +61,7 @@ fn project(noisy: &[f64], total: f64, out: &mut [f64]) {
     out.iter_mut().zip(noisy).for_each(|(m, y)| *m = (y - shift).max(0.0));
 }
 
-/// A standard normal between two bounds, by rejection.
+/// A truncated standard normal, by rejection.
 fn truncated_normal(rng: &mut impl Rng, low: f64, high: f64) -> f64 {
     if low > high {
         return 0.5 * (low + high);
@@ -69,7 +69,8 @@ fn truncated_normal(rng: &mut impl Rng, low: f64, high: f64) -> f64 {
     if high < 0.0 {
         return -truncated_normal(rng, -high, -low);
     }
-    // From the uniform law in a short interval, else from the normal about 0 and from an exponential in a tail.
+    // From the uniform distribution in a short interval, otherwise from the normal about 0 and from an exponential in
+    // a tail.
     let nearest = low.max(0.0);
     if high - low < 2.0 && (low <= 0.0 || low * (high - low) < 2.0) {
         loop {
@@ -86,7 +87,7 @@ fn truncated_normal(rng: &mut impl Rng, low: f64, high: f64) -> f64 {
                 return x;
             }
         } else {
-            // Robert (1995): the rate that is best without an upper bound.
+            // Robert (1995): the optimal rate without an upper bound.
             let rate = 0.5 * (low + (low * low + 4.0).sqrt());
             let x = low - (1.0 - rng.random::<f64>()).ln() / rate;
             if x <= high && rng.random::<f64>() < (-0.5 * (x - rate).powi(2)).exp() {
@@ -122,7 +123,7 @@ mod tests {
 
     /// Against a sum over a fine grid of the simplex of three categories.
     #[test]
-    fn true_sums_have_their_law() {
+    fn true_sums_have_their_distribution() {
         let mut rng = ChaCha8Rng::seed_from_u64(2);
         let (noisy, total, variance) = ([9.0, -4.0, 3.0], 10.0, 16.0);
         for beta in [1.0, 0.5, 2.0] {
@@ -148,7 +149,7 @@ mod tests {
                 assert!((sums.iter().sum::<f64>() - total).abs() < 1e-9 && sums.iter().all(|m| *m >= 0.0));
                 means.iter_mut().zip(sums).for_each(|(mean, m)| *mean += m / f64::from(draws));
             }
-            // A few sweeps from the mode leave a trace of it: a hundredth of the total is allowed.
+            // A few sweeps from the mode are slightly biased towards it: a hundredth of the total is allowed.
             for (mean, expected) in means.iter().zip(expected) {
                 assert!(
                     (mean - expected / mass).abs() < 0.01 * total,

@@ -20,7 +20,7 @@ fn number(level: usize, levels: usize) -> f64 {
     if levels == 1 { 0.0 } else { 2.0 * level as f64 / (levels - 1) as f64 - 1.0 }
 }
 
-/// All records there can be.
+/// All possible records.
 fn all_records(coding: &Coding) -> Vec<Vec<f64>> {
     coding.columns.iter().fold(vec![Vec::new()], |rows, column| {
         let with = |row: &Vec<f64>, level| [row.clone(), vec![number(level, column.levels)]].concat();
@@ -32,7 +32,7 @@ fn privacy(epsilon: f64, adjacency: Adjacency) -> Privacy {
     Privacy::new(epsilon, 1e-6, adjacency).unwrap()
 }
 
-/// Largest distances of the counts of two neighbours, in L1 and L2: with one event more, and with one that is another.
+/// Largest distances of the counts of two neighbours, in L1 and L2: with one event added, and with one replaced.
 fn largest_moves(coding: &Coding) -> [(f64, f64); 2] {
     let layout = coding.layout().unwrap();
     let query = event_counts(&layout, coding);
@@ -54,8 +54,8 @@ fn an_event_moves_as_many_counts_as_there_are_fields() {
     assert_eq!(two, (6.0, 6f64.sqrt()));
 }
 
-/// The noise that comes out of the wall, against what an event can do by enumeration. The largest log probability ratio of Laplace noise is
-/// the move over its scale.
+/// The noise of the wall, against the sensitivity of an event by enumeration. The largest log probability ratio of
+/// Laplace noise is the sensitivity over its scale.
 #[test]
 fn the_release_never_exceeds_its_epsilon() {
     let coding = coding(2, 3, &[2, 3, 2]);
@@ -85,8 +85,8 @@ fn the_release_never_exceeds_its_epsilon() {
     }
 }
 
-/// C11 of the errata: with five fields and replace-one adjacency Laplace noise is less than Gaussian at an epsilon of 5, and more at 1;
-/// the deviations are 2.83 and 3.10, 14.1 and 13.4.
+/// C11 of the errata: with five fields and replace-one adjacency Laplace noise is smaller than Gaussian at an epsilon
+/// of 5, and larger at 1; the standard deviations are 2.83 and 3.10, 14.1 and 13.4.
 #[test]
 fn the_planner_takes_the_smaller_noise() {
     for (epsilon, mechanism, laplace, gaussian) in
@@ -105,7 +105,7 @@ fn the_planner_takes_the_smaller_noise() {
 }
 
 #[test]
-fn records_say_where_they_belong() {
+fn records_are_assigned_to_cells() {
     let levels = |levels| Coded { inputs: levels, levels };
     let columns = vec![levels(2), Coded { inputs: 1, levels: 36 }, levels(3), Coded { inputs: 1, levels: 2 }];
     let coding = Coding { columns, region: 2, time: 1 };
@@ -124,11 +124,12 @@ fn records_say_where_they_belong() {
     ));
 }
 
-/// Events of cells that are in one of two states by turns of ten steps.
+/// Events of cells that alternate between two states every ten steps.
 fn events(regions: usize, steps: usize, per_cell: usize, seed: u64) -> (Coding, Vec<f64>, Vec<usize>) {
     let fields = [3, 2, 4];
     let coding = coding(regions, steps, &fields);
-    let laws = [[0.7, 0.2, 0.1, 0.8, 0.2, 0.4, 0.3, 0.2, 0.1], [0.3, 0.3, 0.4, 0.4, 0.6, 0.1, 0.2, 0.3, 0.4]];
+    let probabilities =
+        [[0.7, 0.2, 0.1, 0.8, 0.2, 0.4, 0.3, 0.2, 0.1], [0.3, 0.3, 0.4, 0.4, 0.6, 0.1, 0.2, 0.3, 0.4]];
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let (mut rows, mut states) = (Vec::new(), Vec::new());
     for region in 0..regions {
@@ -137,15 +138,15 @@ fn events(regions: usize, steps: usize, per_cell: usize, seed: u64) -> (Coding, 
             states.push(state);
             for _ in 0..per_cell {
                 rows.extend([number(region, regions), number(step, steps)]);
-                let mut law = &laws[state][..];
+                let mut distribution = &probabilities[state][..];
                 for levels in fields {
-                    let (mut left, shares) = (rng.random::<f64>(), &law[..levels]);
+                    let (mut left, shares) = (rng.random::<f64>(), &distribution[..levels]);
                     let level = shares.iter().position(|share| {
                         left -= share;
                         left < 0.0
                     });
                     rows.push(number(level.unwrap_or(levels - 1), levels));
-                    law = &law[levels..];
+                    distribution = &distribution[levels..];
                 }
             }
         }
@@ -153,7 +154,7 @@ fn events(regions: usize, steps: usize, per_cell: usize, seed: u64) -> (Coding, 
     (coding, rows, states)
 }
 
-/// Noise of sd 4 in counts of 100 events a cell: each cell then tells its state.
+/// Noise of standard deviation 4 in counts of 100 events a cell: each cell then identifies its state.
 #[test]
 fn states_are_found_through_the_wall() {
     let (coding, rows, states) = events(4, 30, 100, 1);
@@ -174,7 +175,8 @@ fn states_are_found_through_the_wall() {
     assert!(log < 0.0 && (states.iter().sum::<f64>() - 1.0).abs() < 1e-12);
 }
 
-/// Two data sets without a cell in common come out alike with the same noise, if it is a million times what an event can do.
+/// Two data sets without a cell in common give the same result with the same noise, if it is a million times the
+/// sensitivity.
 #[test]
 fn huge_noise_destroys_the_states() {
     let fit = |seed: u64, flip: bool| {
@@ -196,10 +198,10 @@ fn huge_noise_destroys_the_states() {
     }
 }
 
-/// The states of cells of known laws, from 40 events with noise of scale 6: by the log score of the true state, knowing the noise is better.
-/// In the mean of 300 cells its gain is many standard errors, so chance does not decide.
+/// The states of cells with known category probabilities, from 40 events with noise of scale 6: by the log score of
+/// the true state, the noise-aware likelihood is better. In the mean of 300 cells its gain is many standard errors.
 #[test]
-fn knowing_the_noise_is_better_than_clamping() {
+fn noise_aware_states_are_better_than_naive_ones() {
     let (coding, rows, states) = events(10, 30, 40, 3);
     let layout = coding.layout().unwrap();
     let query = event_counts(&layout, &coding);
@@ -214,11 +216,12 @@ fn knowing_the_noise_is_better_than_clamping() {
     }
     let model = Hmm::new(layout.clone(), 2).unwrap();
     let counts = Counts::new(&layout, values, Some(Noise::Laplace { scale })).unwrap();
-    let laws = [0.7, 0.2, 0.1, 0.8, 0.2, 0.4, 0.3, 0.2, 0.1, 0.3, 0.3, 0.4, 0.4, 0.6, 0.1, 0.2, 0.3, 0.4];
+    let probabilities =
+        [0.7, 0.2, 0.1, 0.8, 0.2, 0.4, 0.3, 0.2, 0.1, 0.3, 0.3, 0.4, 0.4, 0.6, 0.1, 0.2, 0.3, 0.4];
     let score = |posterior: NoiseTreatment| {
         let evidence = Evidence::new(&model, &counts, posterior).unwrap();
         let (mut prepared, mut logs) = (vec![0.0; 18], [0.0; 2]);
-        evidence.prepare(&laws, &mut prepared);
+        evidence.prepare(&probabilities, &mut prepared);
         let scores = states.iter().enumerate().map(|(cell, &state)| {
             evidence.log_likelihood(cell, &prepared, &mut logs);
             -(logs[1 - state] - logs[state]).exp().ln_1p()
@@ -254,7 +257,7 @@ fn held_out_events_of_one_state_have_their_closed_form() {
     assert!((found - exact).abs() < 0.03, "{found} {exact}");
 }
 
-/// Transitions alone, without data: the joint law of the states of a short chain is that of the Polya urns.
+/// Transitions alone, without data: the joint distribution of the states of a short chain is that of the Polya urns.
 #[test]
 fn states_without_data_follow_the_prior() {
     let layout = Layout { regions: 1, steps: 3, fields: vec![2] };

@@ -214,7 +214,7 @@ pub(super) mod tests {
 
     /// Consistent scores are unchanged; others are projected orthogonally.
     #[test]
-    fn levels_agree_with_the_bias() {
+    fn scores_of_levels_sum_to_that_of_the_bias() {
         let columns = [3, 1, 2];
         let right = [1.0, -2.0, 3.0, 9.0, 0.5, 1.5, 2.0];
         let mut same = right;
@@ -240,7 +240,7 @@ pub(super) mod tests {
     /// Without noise, sums of records give the score, and the curvature if columns are independent: here all pairs of
     /// a level and a number.
     #[test]
-    fn sums_by_class_say_score_and_curvature() {
+    fn sums_by_class_give_score_and_curvature() {
         let columns = [2, 1];
         let query = ClassSums { columns: &columns, radius: 10.0 };
         let mut values = vec![0.0; query.width()];

@@ -332,7 +332,7 @@ mod tests {
 
     /// For commuting matrices it is the scalar formula: 1/(1/2 + 1/3) = 6/5.
     #[test]
-    fn information_in_a_row_adds_up_as_resistors_do_in_parallel() {
+    fn information_in_series_adds_as_reciprocals() {
         let known = parallel(&[2.0, 0.0, 0.0, 4.0], &[3.0, 0.0, 0.0, 4.0], 2).expect("positive");
         assert!((known[0] - 1.2).abs() < 1e-14 && (known[3] - 2.0).abs() < 1e-14 && known[1] == 0.0);
     }

@@ -543,7 +543,7 @@ fn thousands_of_inputs_take_no_matrix() {
 
 /// Without noise and with columns of levels, which always sum to the bias, the posterior is proper.
 #[test]
-fn collinear_levels_are_no_obstacle() {
+fn collinear_levels_have_a_proper_posterior() {
     let mut rng = ChaCha8Rng::seed_from_u64(6);
     let mut values = Vec::new();
     for _ in 0..2000 {

@@ -14,31 +14,32 @@ use std::iter::repeat_n;
 
 /// Bayesian logistic regression by variational Bayes: $q(w) = N(m, V)$ for the weights and, last, the bias; a gamma for their precision.
 ///
-/// The statistics of a record are $(y - \frac12)x$ and $E[\omega]xx^T$, the latter in [isometric coordinates](symmetric). Records whose inputs
-/// are longer than `radius` count less, as a public function of their own inputs; nothing depends on the longest one.
+/// The statistics of a record are $(y - \frac12)x$ and $E[\omega]xx^T$, the latter in
+/// [isometric coordinates](symmetric). Records whose inputs are longer than `radius` have a smaller weight, as a
+/// public function of their own inputs; nothing depends on the longest one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VariationalLogistic {
-    /// $m$.
+    /// Mean $m$.
     pub mean: Vec<f64>,
-    /// $V$.
+    /// Covariance $V$.
     pub covariance: Vec<f64>,
-    /// Of the precision $\alpha$ of the weights.
+    /// Distribution of the precision $\alpha$ of the weights.
     pub precision: Gamma,
     prior: Gamma,
     radius: f64,
-    /// What the two statistics are divided by: in these units, they are no longer than 1 together.
+    /// Scales of the two statistics: divided by them, their joint norm is at most 1.
     units: Vec<f64>,
 }
 
-/// Inputs side by side.
+/// Number of inputs in a vector.
 const LANES: usize = 8;
 
-/// What the E-step needs to know of the weights: $E[ww^T]$, its upper triangle with what is off the diagonal twice. Of each eight columns, the rows
-/// down to the diagonal, filled up with zeros.
+/// Second moments $E[ww^T]$ of the weights for the E-step: the upper triangle with off-diagonal elements doubled. Of
+/// each eight columns, the rows down to the diagonal, padded with zeros.
 pub struct SecondMoments(Vec<[f64; LANES]>);
 
 impl VariationalLogistic {
-    /// Before any record, for inputs that are usually no longer than `radius` with the 1 of the bias.
+    /// The prior, for inputs of a typical length of at most `radius` with the constant 1 of the bias.
     #[must_use]
     pub fn new(inputs: usize, prior: Gamma, radius: f64) -> Self {
         let d = inputs + 1;
@@ -55,7 +56,7 @@ impl VariationalLogistic {
         self.mean.len()
     }
 
-    /// The domain of statistics, in the units that make the sum of all noise variances least.
+    /// The domain of statistics, with the scales that minimise the sum of all noise variances.
     ///
     /// # Privacy
     /// $\lVert v(y - \frac12)x\rVert \le r/2$ and $\lVert v E[\omega]xx^T\rVert_F \le r^2/4$ for the weight $v = \min(1, r^2/\lVert x\rVert^2)$. Attacked by

@@ -206,8 +206,8 @@ struct Totals<'a> {
 impl Totals<'_> {
     /// The number of records of a class and its standard deviation, from all blocks but one.
     ///
-    /// Each table sums to it, with the noise of its levels. The public number of all records adds nothing: records without a class contribute
-    /// nothing, and how many these are is private.
+    /// Each table sums to it, with the noise of its levels. The public number of all records adds no information:
+    /// records without a class contribute nothing, and their number is private.
     fn of(&self, class: usize, without: Option<usize>) -> (f64, f64) {
         let blocks = self.blocks.iter().enumerate().filter(|(d, _)| Some(*d) != without);
         let (precision, total) = blocks.fold((0.0, 0.0), |(precision, sum), (_, block)| {
@@ -219,7 +219,7 @@ impl Totals<'_> {
     }
 }
 
-/// Levels of a column of so many inputs.
+/// Number of levels of a column of this many inputs.
 pub(super) fn levels(inputs: usize, bins: usize) -> usize {
     if inputs == 1 { bins } else { inputs }
 }

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn the_dead_and_the_certain_are_numbers() {
+    fn dead_and_certain_units_are_finite() {
         for (m, v) in [(-1.0, 1e-300), (-1e10, 1.0), (-40.0, 1.0), (-1e-3, 1e-12)] {
             let dead = rectify(m, v);
             let nothing = Rectified {

@@ -111,7 +111,8 @@ proptest! {
 }
 
 /// The moments of the output are those of sampled weights. For one hidden layer they are exact; further layers take
-/// their inputs to be independent Gaussians, which is an approximation (hidden units share the layer below), so there layers are
+/// their inputs to be independent Gaussians, which is an approximation (hidden units share the layer below), so
+/// layers are
 /// checked one at a time: `rectify` has its own tests. 200,000 samples, five standard errors.
 #[test]
 fn moments_are_those_of_sampled_weights() {
@@ -150,7 +151,7 @@ fn moments_are_those_of_sampled_weights() {
         let error = ((fourth / n - spread * spread) / n).sqrt();
         assert!((sum / n).abs() < 5.0 * (spread / n).sqrt() || !exact, "{sizes:?}");
         assert!((spread - variance).abs() < 5.0 * error || !exact, "{sizes:?} {spread} {variance}");
-        // What independence costs: a small part of the spread.
+        // The error of the independence assumption: a small part of the variance.
         assert!((sum / n).abs() < 0.3 * spread.sqrt(), "{sizes:?}: {} {}", sum / n, spread.sqrt());
         assert!((variance / spread).ln().abs() < 0.7, "{sizes:?}: {variance} {spread}");
     }
@@ -180,10 +181,11 @@ fn refinement_gives_factors_with_the_expected_precision() {
     // The first weight: the cavity of lambda is the hyper-prior itself.
     let prior = model.prior();
     assert!(prior[0] == 0.0 && (prior[model.weights()] - 5.0 / 6.0).abs() < 1e-12);
-    // Weights of about the prior's size: the precision stays of that size, and each weight made it a little surer.
+    // Weights of about the prior's size: the precision keeps that size, and each weight makes it slightly more
+    // precise.
     assert!((0.1..10.0).contains(&model.prior_precision()));
     assert_eq!(model.prior()[2 * model.weights()..], before[2 * model.weights()..]);
-    // Again with nothing new: EP over these factors has a fixed point.
+    // A second pass without new information: EP over these factors has a fixed point.
     (0..50).for_each(|_| {
         let likelihood: Vec<f64> = natural.iter().zip(&before).map(|(q, p)| q - p).collect();
         let q: Vec<f64> = model.prior().iter().zip(&likelihood).map(|(p, l)| p + l).collect();
@@ -197,7 +199,7 @@ fn refinement_gives_factors_with_the_expected_precision() {
 }
 
 #[test]
-fn the_vector_is_as_wide_as_stated() {
+fn the_contribution_has_the_stated_width() {
     for (inputs, hidden) in [(8, 50), (16, 50), (9, 100)] {
         let weights = (inputs + 1) * hidden + hidden + 1;
         let known = Network::new(&[inputs, hidden], OutputNoise::Known(1.0)).unwrap();
@@ -225,7 +227,7 @@ fn the_wide_start_is_wide() {
     // The prior has a variance of 6/5, worth 5 of 505.
     let noise = Gamma::from_natural(&q[1002..]);
     assert!((noise.rate / (noise.shape - 1.0) - (6.0 + 50.0) / 505.0).abs() < 1e-12);
-    // It is a density, and no part of it is moved.
+    // It is proper, and needs no projection.
     assert_eq!(model.project(&mut q.clone()), 0);
 }
 
@@ -246,8 +248,8 @@ fn centring_is_undone_and_takes_out_the_mean() {
     assert!(site.iter().zip(&centred).all(|(a, b)| (a - b).abs() < 1e-12 * (1.0 + a.abs())));
 }
 
-/// EP fits a kink, finds the noise small, and is unsure where there are no records.
-/// At depth 0 to 3: the shorter way to centred coordinates goes where the longer one does.
+/// EP fits a kink, finds the noise small, and has large variances where there are no records. At depth 0 to 3: both
+/// computations of centred coordinates agree.
 #[test]
 fn centred_sites_are_sites_that_were_centred() {
     for depth in 0..4 {
@@ -266,7 +268,7 @@ fn centred_sites_are_sites_that_were_centred() {
 }
 
 #[test]
-fn a_kink_is_learnt() {
+fn a_kink_is_fitted() {
     let mut model = Network::new(&[1, 20], OutputNoise::default()).unwrap();
     let mut rng = ChaCha8Rng::seed_from_u64(4);
     let records: Vec<f64> = (0..200)
@@ -288,7 +290,8 @@ fn a_kink_is_learnt() {
         assert_eq!(prediction, posterior.predict_naively(&[x]));
     }
     let noise = posterior.predict(&[0.0]).noise_variance;
-    // The truth is 0.01, and a straight line would leave 0.33. Independent weights and few records keep some of what is left open.
+    // The truth is 0.01, and a straight line would leave 0.33. Independent weights and few records leave some
+    // residual variance.
     assert!((0.005..0.1).contains(&noise), "{noise}");
     assert!(posterior.predict(&[8.0]).variance > 3.0 * posterior.predict(&[1.0]).variance);
 }
@@ -316,8 +319,8 @@ fn what_is_no_network_is_refused() {
     assert_eq!(network.with_weight_prior(flat).err(), Some(DefinitionError::NotPositive));
 }
 
-/// A site is a function of its record and the cavity alone: what other records, or other networks, left in the scratch space of
-/// the thread changes no bit of it. Amplification by sampling, and the wall itself, rest on that.
+/// A site is a function of its record and the cavity alone: the scratch memory of other records or networks changes
+/// no bit of it. Amplification by sampling, and the wall itself, depend on that.
 #[test]
 fn a_site_does_not_depend_on_the_records_before_it() {
     let site = |sizes: &[usize], record: &[f64]| {
@@ -333,7 +336,7 @@ fn a_site_does_not_depend_on_the_records_before_it() {
     };
     let alone = std::thread::spawn(move || site(&[2, 7, 5], &[0.3, -0.8, 0.5])).join().unwrap();
     for before in [[1e29, -1e29, 1e29], [f64::NAN; 3], [f64::INFINITY, 0.0, 1.0], [0.4, -1.0, 2.0]] {
-        // Other numbers of inputs too, so that what is an input here was a hidden unit before.
+        // Other numbers of inputs too, so that the scratch memory of hidden units is reused for inputs.
         for sizes in [&[2, 7, 5][..], &[2, 40, 30, 20], &[1, 9, 8], &[0, 30], &[2]] {
             site(sizes, &before[..=sizes[0]]);
             assert_eq!(site(&[2, 7, 5], &[0.3, -0.8, 0.5]), alone, "{sizes:?} {before:?}");

@@ -1,9 +1,10 @@
-//! A network by DP-SGD: a baseline to compare with.
+//! A network by DP-SGD: a baseline.
 //!
-//! Clipped and noised gradients of minibatches; a point estimate of the weights. Settings: `hidden`, `batch`, `steps`, `clip` and
+//! Clipped and noisy gradients of minibatches; a point estimate of the weights. Settings: `hidden`, `batch`, `steps`,
+//! `clip` and
 //! `rate`, none of which is chosen from the budget.
 //!
-//! Not for: uncertainty. Its weights have none, so that intervals only have the variance of targets about the function.
+//! Not for: uncertainty. Its weights have none, so intervals only include the variance of targets about the function.
 
 mod plan;
 mod query;

@@ -1,4 +1,5 @@
-//! DP-SGD: stochastic gradient descent in which each record's gradient is clipped, and the sum over a random batch is noised.
+//! DP-SGD: stochastic gradient descent in which each record's gradient is clipped, and noise is added to the sum over
+//! a random batch.
 //!
 //! # Citation
 //! Abadi et al., "Deep learning with differential privacy", CCS 2016.
@@ -26,40 +27,40 @@ use reticent_accounting::{Event, Mechanism, Method, Sampling, calibrate, gaussia
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What is done with a released gradient. All of it is post-processing.
+/// The optimiser for released gradients. All of it is post-processing.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Optimiser {
-    /// A step against the gradient, with this share of the last step: 0 for none.
+    /// A gradient step plus this share of the last step (momentum): 0 for none.
     Momentum(f64),
-    /// Adam, with its usual decay rates.
+    /// Adam, with its default decay rates.
     Adam,
 }
 
-/// Settings of DP-SGD. All of them are public, so none may be chosen by looking at the records.
+/// Settings of DP-SGD. All of them are public, so none may be chosen from the records.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DpSgd {
     /// Units in each hidden layer.
     pub hidden: Vec<usize>,
-    /// Records in a batch, on average: each is in it by a coin of its own.
+    /// Expected minibatch size: each record is sampled independently (Poisson sampling).
     pub batch: usize,
-    /// How many batches.
+    /// Number of minibatches.
     pub steps: u64,
-    /// The norm that gradients are clipped to, of half the squared error.
+    /// Clipping norm of gradients of half the squared error.
     pub clip: f64,
-    /// The size of a step, for the mean gradient of a batch. It falls to 0 in the last fifth of them.
+    /// Learning rate, for the mean gradient of a minibatch. It decays to 0 in the last fifth of the steps.
     pub learning_rate: f64,
-    /// How steps are taken.
+    /// The optimiser.
     pub optimiser: Optimiser,
-    /// The share of each weight that a step of unit learning rate takes away.
+    /// Weight decay at a learning rate of 1.
     pub weight_decay: f64,
     /// Whether the result is the mean of the weights over the second half of the steps.
     pub average: bool,
-    /// The largest residual that counts in the noise level, in units of the target; larger ones count as this.
+    /// Clipping bound of residuals in the estimate of the noise level, in units of the target.
     pub largest_residual: f64,
-    /// The share of the budget (of its square, which is what adds up) that finds the noise level.
+    /// Share of $\mu^2$ of the budget that estimates the noise level.
     pub residual_share: f64,
-    /// Of the random start, which is public.
+    /// Seed of the random start, which is public.
     pub seed: u64,
 }
 
@@ -82,21 +83,22 @@ impl Default for DpSgd {
     }
 }
 
-/// What a record counts, over the largest squared residual. The noise of squared residuals is 3 % more than without the count.
+/// Contribution of a record to the count, over the largest squared residual. The noise of squared residuals is 3 %
+/// larger than without the count.
 pub(super) const COUNTED: f64 = 0.25;
 
 /// [`DpSgd`] for a number of records and a budget.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DpSgdPlan {
-    /// What is run.
+    /// The settings.
     pub settings: DpSgd,
     /// Number of records $N$.
     pub records: usize,
     /// The neighbour relation of data sets.
     pub adjacency: Adjacency,
-    /// The standard deviation of the noise in a sum of gradients over its sensitivity.
+    /// Standard deviation of the noise in a sum of gradients over its sensitivity.
     pub noise_multiplier: f64,
-    /// That of the one sum of squared residuals.
+    /// As `noise_multiplier`, for the single sum of squared residuals.
     pub residual_multiplier: f64,
 }
 
@@ -111,10 +113,10 @@ impl DpSgd {
         if sane { Ok(()) } else { Err(FitError::Definition(DefinitionError::Baseline)) }
     }
 
-    /// Finds the noise that a budget needs.
+    /// Calibrates the noise to a budget.
     ///
     /// # Errors
-    /// [`FitError`] for settings that make no sense, and those of the accountant.
+    /// [`FitError`] for invalid settings, and those of the accountant.
     pub fn plan(&self, records: usize, privacy: &Privacy) -> Result<DpSgdPlan, FitError> {
         self.check(records)?;
         let (epsilon, delta) = (privacy.epsilon(), exact_delta(privacy));
@@ -136,7 +138,7 @@ impl DpSgd {
         Ok(DpSgdPlan { settings: self.clone(), records, adjacency, noise_multiplier, residual_multiplier })
     }
 
-    /// **Not private.** The same with clipping and sampling but no noise.
+    /// **Not private.** A plan with clipping and sampling but without noise.
     ///
     /// # Errors
     /// [`FitError`].
@@ -194,10 +196,10 @@ impl DpSgdPlan {
         Ok((plan, gradients, residuals))
     }
 
-    /// What the plan costs for records of this many inputs and a target.
+    /// The cost of the plan for records of this many inputs and a target.
     ///
     /// # Errors
-    /// [`FitError`] if the wall would refuse it.
+    /// [`FitError`] if the wall refuses the plan.
     pub fn price(&self, inputs: usize, privacy: &Privacy) -> Result<Cost, FitError> {
         Ok(self.releases(inputs)?.price(privacy.delta()).map_err(WallError::from)?)
     }

@@ -148,7 +148,7 @@ fn intervals_are_wider_along_the_weights() {
 }
 
 #[test]
-fn many_inputs_are_refused_with_privacy_only() {
+fn many_inputs_are_refused_only_with_privacy() {
     let shape = TableShape::new(vec![MAX_INPUTS + 1], Target::TwoClasses, 1000);
     let refused = Probit.new_plan(&shape, Some(&budget(1.0))).err().unwrap().to_string();
     assert!(refused.contains("at most 32 inputs") && refused.contains("logistic"), "{refused}");

@@ -123,7 +123,7 @@ fn moments_of_features_are_those_of_gaussian_inputs() {
 /// After one release $b = Gw + e$, mean and variance are those of $p(w \mid b)$ by conditioning the joint Gaussian of $w$ and $b$: with
 /// $B = \tau^2 G^2 + s^2 G + \nu I$, the covariance of $b$, they are $\tau^2 G B^{-1} b$ and $\tau^2 I - \tau^4 G B^{-1} G$.
 #[test]
-fn the_posterior_of_features_knows_of_the_noise() {
+fn the_posterior_of_features_includes_the_noise() {
     let count = 5;
     let mut frame = Frame::new(2);
     frame.residual_variance = 0.3;
@@ -156,7 +156,7 @@ fn the_posterior_of_features_knows_of_the_noise() {
         }
     }
     assert!((summary.variance - left).abs() < 1e-9, "{} {left}", summary.variance);
-    // A sum of squares of 100 draws: to five deviations.
+    // A sum of squares of 100 draws: to five standard deviations.
     let phi = features.of(&[0.3, -0.2]);
     let mut many = features.clone();
     let mean: f64 = (0..200)
@@ -193,10 +193,11 @@ fn rounds_without_noise_are_least_squares() {
     }
 }
 
-/// At epsilon 1 a private fit finds the direction that varies little, bends, and has intervals that cover. The margins are wide: of the
-/// noise in the target alone the error is 0.05, without features it would be 0.27, and coverage of 4,000 has a deviation of 0.0035.
+/// At epsilon 1 a private fit finds the direction of small variance and the nonlinearity, and has intervals that
+/// cover. The margins are wide: the error from the noise in the target alone is 0.05, without features it would be
+/// 0.27, and coverage of 4,000 has a standard deviation of 0.0035.
 #[test]
-fn a_private_fit_is_close_and_knows_how_close() {
+fn a_private_fit_is_close_within_its_stated_error() {
     let n = 20_000;
     let privacy = privacy(1.0);
     let plan = RegressionPlan::new(2, n, &privacy).expect("a plan");
@@ -215,7 +216,8 @@ fn a_private_fit_is_close_and_knows_how_close() {
     assert!((0.92..0.98).contains(&covered), "{covered}");
 }
 
-/// A thousand times the noise leaves nothing of the records: predictions are no better than the middle of the bounds.
+/// With a thousand times the noise nothing of the records is left: predictions are no better than the centre of the
+/// bounds.
 #[test]
 fn noise_destroys_the_model() {
     let n = 2000;
@@ -234,8 +236,8 @@ fn noise_destroys_the_model() {
     }
 }
 
-/// Steps that are much too long lead away from the solution. The comparison says so, and what is left is linear: a sum over 10,000 records
-/// would have to get the wrong sign.
+/// Steps that are much too long diverge. The comparison detects it, and the linear prediction is kept: otherwise a
+/// sum over 10,000 records would have to get the wrong sign.
 #[test]
 fn features_that_do_not_help_are_dropped() {
     let n = 10_000;
@@ -271,7 +273,7 @@ fn plans_are_public_and_survive_a_file() {
     assert!(matches!(broken.price(), Err(FitError::Plan(_))));
 }
 
-/// A network learns the bend too, by DP-SEP. Without it the error would be 0.27.
+/// A network fits the nonlinearity too, by DP-SEP. Without it the error would be 0.27.
 #[test]
 fn a_private_network_bends() {
     let n = 20_000;
@@ -305,10 +307,11 @@ fn broken_plans_of_networks_are_refused() {
     assert!(!broken(&|_| ()));
 }
 
-/// Few records, and inputs far from the middle of their bounds: no fit may be far worse than the mean of the targets, whatever the
-/// noise. The noise leaves slopes an error of about 0.1 of the deviation of the target for each of ten inputs, which adds about 5 % to it.
+/// Few records, and inputs far from the centre of their bounds: no fit may be far worse than the mean of the targets,
+/// whatever the noise. The noise leaves slopes an error of about 0.1 of the standard deviation of the target for each
+/// of ten inputs, which adds about 5 % to it.
 #[test]
-fn no_fit_is_far_off() {
+fn all_fits_are_near_the_truth() {
     let (n, d) = (1400, 10);
     let mut rng = ChaCha8Rng::seed_from_u64(8);
     let mut row = || {
@@ -328,20 +331,20 @@ fn no_fit_is_far_off() {
     }
 }
 
-/// Few records under much noise: moments that no records have are counted in the receipt.
+/// Few records under much noise: impossible moments are projected, and counted in the receipt.
 #[test]
-fn what_was_moved_back_is_counted() {
+fn projections_are_counted() {
     let privacy = privacy(0.1);
     let plan = RegressionPlan::linear(2, 100, &privacy).expect("a plan");
     let moved = (0..20).map(|_| {
         let records = Records::new(values(100, 1), 3).expect("whole rows");
         plan.fit(records, source(), &privacy, Box::new(Unlimited)).expect("a fit").1.projections
     });
-    // Each of 60 rounds has an eigenvalue of noise alone, which is negative half of the time.
+    // Each of 60 rounds has an eigenvalue of pure noise, which is negative half of the time.
     assert!(moved.sum::<u64>() > 0);
 }
 
-/// A fit in passes over rows that are not kept is the same fit, to the last bit.
+/// A fit by passes over streamed rows is the same fit, to the last bit.
 #[test]
 fn a_streamed_fit_is_the_same() {
     let records = 3000;
@@ -365,8 +368,9 @@ fn a_streamed_fit_is_the_same() {
     assert_eq!(fit(streamed), fit(Records::new(values, 3).unwrap()));
 }
 
-/// Residuals that are not as they should be, in a histogram with the noise of a thirtieth of epsilon 1 and delta $10^{-5}$: intervals by it
-/// cover 94 to 97 % on average of 50. Each has a deviation of about 0.009, so that of the mean is 0.0013.
+/// Residuals that are not standard normal, in a histogram with the noise of a thirtieth of epsilon 1 and delta
+/// $10^{-5}$: intervals by it cover 94 to 97 % on average of 50. Each has a standard deviation of about 0.009, so
+/// that of the mean is 0.0013.
 #[test]
 fn quantiles_of_noisy_histograms_cover() {
     use super::residuals::{BINS, Residuals};

@@ -1,10 +1,11 @@
-//! Weights from noisy sums, by a prior that the sums themselves let expect.
+//! Denoised weights, by an empirical Bayes prior from the sums themselves.
 //!
 //! With the biases of outputs solved for, the means of the weights of output $j$ are $A^{-1}h_j$ with $A = \kappa\,(\sum zz^T - \frac1N\sum z\sum z^T)$ and
-//! $h_j = \sum lz - \frac1N\sum z\sum l$. Noise in $h$ is divided by eigenvalues of $A$ that may be next to nothing: it would outweigh all that was learnt. But along an
-//! eigenvector $u_d$ the outputs are many draws of one law. Where $\bar m_d$ is the mean of $(u_d\cdot h_j)^2$ over them and $\tau_d^2$ the known variance of the noise,
-//! weights are $N(0, s_d^2)$ with $\alpha_d^2 s_d^2 = \bar m_d - \tau_d^2$, and the posterior mean is $f_d\,u_d\cdot h_j/\alpha_d$ with $f_d = 1 - \tau_d^2/\bar m_d$:
-//! directions that are nothing but noise say nothing.
+//! $h_j = \sum lz - \frac1N\sum z\sum l$. Noise in $h$ is divided by eigenvalues of $A$ that may be nearly 0, and
+//! would dominate. But along an eigenvector $u_d$ the outputs are many draws of one distribution. Where $\bar m_d$ is
+//! the mean of $(u_d\cdot h_j)^2$ over them and $\tau_d^2$ the known variance of the noise, weights are $N(0, s_d^2)$
+//! with $\alpha_d^2 s_d^2 = \bar m_d - \tau_d^2$, and the posterior mean is $f_d\,u_d\cdot h_j/\alpha_d$ with
+//! $f_d = 1 - \tau_d^2/\bar m_d$: directions of pure noise get weight 0.
 //!
 //! # Citation
 //! Efron, Morris, "Stein's estimation rule and its competitors: an empirical Bayes approach", JASA 1973.
@@ -12,7 +13,7 @@
 use super::statistics::Parts;
 use crate::math::matrix;
 
-/// Standard errors of $\bar m_d$ that it must be above the noise.
+/// Number of standard errors by which $\bar m_d$ must exceed the noise.
 const ERRORS: f64 = 2.0;
 
 /// The variances of the noise in a cell of each block: $\sum z$, $\sum l$, $\sum lz$ and the coordinates of $\sum zz^T$.
@@ -32,7 +33,7 @@ pub(super) fn weights(parts: &Parts, noise: &NoiseVariances, records: f64) -> (V
         row.iter_mut().zip(&shares).for_each(|(a, share)| *a -= 0.25 * z * share);
     }
     let (values, vectors) = matrix::eigen(&a, k);
-    // The greatest eigenvalue of a symmetric matrix of noise: below it, eigenvalues are noise themselves.
+    // The largest eigenvalue of a symmetric matrix of noise: smaller eigenvalues are indistinguishable from noise.
     let floor = (0.25 * (2.0 * noise.pairs * k as f64).sqrt()).max(1.0);
     let mean_linear = parts.linear.iter().map(|l| (l / records).powi(2)).sum::<f64>() / j as f64;
     let (mut means, mut variances) = (vec![0.0; k * j], vec![0.0; k]);
@@ -73,7 +74,7 @@ mod tests {
     const OUTPUTS: usize = 400;
     const RECORDS: f64 = 10_000.0;
 
-    /// Units that are on half of the time, independently; what else is released is drawn.
+    /// Units that are on half of the time, independently; the other sums are drawn.
     fn parts(scale: f64) -> Parts {
         let mut rng = ChaCha12Rng::seed_from_u64(3);
         let mut normal = |count: usize| -> Vec<f64> {
@@ -94,7 +95,7 @@ mod tests {
         NoiseVariances { units: 0.0, linear: 0.0, linear_units: variance, pairs: 0.0 }
     }
 
-    /// The covariance of the units is I/4, so A is N/16: with next to no noise, weights are 16 h/N.
+    /// The covariance of the units is I/4, so A is N/16: with negligible noise, weights are 16 h/N.
     #[test]
     fn with_little_noise_it_is_least_squares() {
         let parts = parts(100.0);
@@ -106,10 +107,10 @@ mod tests {
         assert!(variances.iter().all(|x| (x - 8.0 / RECORDS).abs() < 1e-9), "{variances:?}");
     }
 
-    /// As much noise as there is in all: of the squares of 400 outputs nearly nothing is left. A mean of 400 squares has a standard error of 7 %, so
-    /// even one direction in five that is three errors above keeps less than a tenth.
+    /// Pure noise: nearly nothing of the squares of 400 outputs remains. A mean of 400 squares has a standard error
+    /// of 7 %, so even one direction in five that is three errors above keeps less than a tenth.
     #[test]
-    fn nothing_but_noise_says_nothing() {
+    fn pure_noise_gives_zero_weights() {
         let (means, _) = weights(&parts(100.0), &noise(100.0 * 100.0), RECORDS);
         let (found, plain) = (means.iter().map(|x| x * x).sum::<f64>(), {
             let h = parts(100.0).linear_units;
@@ -118,7 +119,7 @@ mod tests {
         assert!(found < 0.01 * plain, "{found} {plain}");
     }
 
-    /// Half signal, half noise: the posterior mean is half of what was seen, within the standard errors above.
+    /// Half signal, half noise: the posterior mean is half of the observation, within the standard errors above.
     #[test]
     fn half_of_a_signal_as_strong_as_its_noise_is_kept() {
         let parts = parts(100.0);

@@ -1,8 +1,8 @@
-//! What one record says about its hidden units: the E-step.
+//! The E-step: the posterior of the hidden units of one record.
 
 #![allow(clippy::needless_range_loop, reason = "one index for several arrays")]
 
-use super::{BeliefModel, Curvature, FARTHEST};
+use super::{BeliefModel, Curvature, MAX_CHI};
 use crate::math::vector::sigmoid;
 use crate::model::polya_gamma;
 use reticent_noise::with_wide_vectors;
@@ -101,7 +101,7 @@ impl Beliefs {
             (hidden.linear[i], hidden.curvature[i]) = match model.curvature {
                 Curvature::PolyaGamma => (y - 0.5, polya_gamma::mean(hidden.square[i].sqrt())),
                 Curvature::Quadratic => {
-                    let at = mean.clamp(-FARTHEST, FARTHEST);
+                    let at = mean.clamp(-MAX_CHI, MAX_CHI);
                     (y - sigmoid(at) + 0.25 * at, 0.25)
                 }
             };
@@ -117,7 +117,7 @@ impl Beliefs {
             bound += match model.curvature {
                 Curvature::PolyaGamma => (y - 0.5) * mean - polya_gamma::log_normaliser(square.sqrt()),
                 Curvature::Quadratic => {
-                    let at = mean.clamp(-FARTHEST, FARTHEST);
+                    let at = mean.clamp(-MAX_CHI, MAX_CHI);
                     let gap = square - 2.0 * at * mean + at * at;
                     y * mean - 0.125 * gap - sigmoid(at) * (mean - at) - at.exp().ln_1p()
                 }

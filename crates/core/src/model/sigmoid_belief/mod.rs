@@ -2,17 +2,19 @@
 //!
 //! $z_k \sim \mathrm{Bern}(\sigma(b_k))$ for $K$ units, $y_j \sim \mathrm{Bern}(\sigma(w_j \cdot z + c_j))$ for $J$ outputs. The logistic likelihood is bounded
 //! by a Gaussian in $\psi_j = w_j\cdot z + c_j$, $e^{l_j\psi_j - \kappa_j\psi_j^2/2}$ up to a constant, in one of two ways ([`Curvature`]); then all of $q(W)$, $q(b)$, $q(c)$ are
-//! Gaussian, and $q(z)$ of a record is Bernoulli. The statistics of a record are $z$, $l$, $l z^T$ and what the curvature needs.
+//! Gaussian, and $q(z)$ of a record is Bernoulli. The statistics of a record are $z$, $l$, $l z^T$ and those of the
+//! curvature.
 //!
 //! $q(W)$ is factorised: given the others its means solve the full linear system $A_j\mu_j = h_j$, and its variances are $1/A_{j,kk}$. So an E-step
 //! costs $JK$ for each sweep and is exact, where full covariances would cost $JK^2$.
 //!
-//! With noise, and the quadratic bound, the prior of the weights is what the noisy sums let expect instead (`denoise.rs`).
+//! With noise, and the quadratic bound, the prior of the weights is estimated from the noisy sums (`denoise.rs`).
 //!
 //! # Privacy
-//! One record is one row. Every number of its statistics is between known bounds, and centred between them: exchanging the record moves the sum by at most
-//! the length of the box's diagonal, which is what the wall's block geometry charges, unless it is clipped to less. $E[\omega]$ of the
-//! biases $b$ is a function of what was released, and is no release (the paper's $s_2$). The E-step starts afresh for each record. Attacked by
+//! One record is one row. Every number of its statistics is between known bounds, and centred between them: the
+//! sensitivity under replace-one is at most the length of the box's diagonal, which is that of the wall's block
+//! geometry, unless it is clipped to less. $E[\omega]$ of the biases $b$ is a function of released values, and is no
+//! release (the paper's $s_2$). The E-step has no state between records. Attacked by
 //! `corners_reach_and_never_exceed_the_sensitivity`.
 //!
 //! # Citation
@@ -44,19 +46,20 @@ use serde_json::Value;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Curvature {
-    /// By Polya-Gamma variables, as the paper: $\kappa_{nj}$ depends on the record, so a $K \times K$ matrix is released for each output.
+    /// By Polya-Gamma variables, as in the paper: $\kappa_{nj}$ depends on the record, so a $K \times K$ matrix is
+    /// released for each output.
     PolyaGamma,
-    /// By its greatest curvature, $\kappa = 1/4$ for all (Böhning): one matrix for all outputs, so that far fewer numbers are noised. The bound is
-    /// looser where outputs are nearly certain.
+    /// By its largest curvature, $\kappa = 1/4$ for all (Böhning): one matrix for all outputs, so that far fewer
+    /// numbers are released. The bound is looser where outputs are nearly certain.
     Quadratic,
 }
 
-/// What is public about a network before any record is seen.
+/// The public definition of a network.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct BeliefModel {
-    /// $J$.
+    /// Number of outputs $J$.
     pub outputs: usize,
-    /// $K$.
+    /// Number of hidden units $K$.
     pub units: usize,
     /// How the likelihood is bounded.
     pub curvature: Curvature,
@@ -66,17 +69,19 @@ pub struct BeliefModel {
     pub sweeps: usize,
 }
 
-/// What of $\chi$ is used in the quadratic bound, which holds for any: $|y - \sigma(\chi) + \chi/4|$ is then below 1.02.
-const FARTHEST: f64 = 4.0;
+/// Clipping bound of $\chi$ in the quadratic bound, which holds for any $\chi$: $|y - \sigma(\chi) + \chi/4|$ is then
+/// below 1.02.
+const MAX_CHI: f64 = 4.0;
 
 impl BeliefModel {
-    /// With broad priors of the biases.
+    /// A model with broad priors of the biases.
     #[must_use]
     pub fn new(outputs: usize, units: usize, curvature: Curvature) -> Self {
         Self { outputs, units, curvature, bias_variance: 100.0, sweeps: 5 }
     }
 
-    /// The blocks of the statistics of a record, in order: how many numbers, and how far each may be from 0 after centring.
+    /// The blocks of the statistics of a record, in order: the number of coordinates, and the bound of each after
+    /// centring.
     #[must_use]
     pub fn blocks(&self) -> Vec<(usize, f64)> {
         let (j, k) = (self.outputs, self.units);
@@ -86,19 +91,19 @@ impl BeliefModel {
                 vec![(k, 0.5), (j, 0.5), (j * k, 0.5), (j, 0.125), (j * k, 0.125), (j * pairs, 0.125)]
             }
             Curvature::Quadratic => {
-                let linear = 1.0 + 0.25 * FARTHEST - 1.0 / (1.0 + (-FARTHEST).exp()) + 1e-12;
+                let linear = 1.0 + 0.25 * MAX_CHI - 1.0 / (1.0 + (-MAX_CHI).exp()) + 1e-12;
                 vec![(k, 0.5), (j, linear.max(1.02)), (j * k, linear.max(1.02)), (pairs, 0.5)]
             }
         }
     }
 
-    /// Numbers in the statistics of a record.
+    /// Number of coordinates of the statistics of a record.
     #[must_use]
     pub fn width(&self) -> usize {
         self.blocks().iter().map(|(width, _)| width).sum()
     }
 
-    /// What is wrong with it, if anything.
+    /// Why the model is invalid, if it is.
     pub(super) fn fault(&self) -> Option<&'static str> {
         let counts = self.outputs > 0 && self.units > 0 && self.sweeps > 0;
         let sane = (1e-6..=1e6).contains(&self.bias_variance);

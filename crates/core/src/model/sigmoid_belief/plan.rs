@@ -1,4 +1,4 @@
-//! What is released, and what it costs: all planned from public numbers.
+//! The planned releases and their cost, from public numbers.
 
 use crate::budget::{Adjacency, Ledger, Privacy};
 use crate::engine::vb::{Composition, Share, StepSize, Vb};
@@ -16,36 +16,37 @@ use serde_json::Value;
 /// A plan for a network, chosen from public numbers. It can be edited and run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BeliefPlan {
-    /// What is learnt.
+    /// The model.
     pub model: BeliefModel,
     /// Number of records $N$.
     pub records: usize,
     /// The neighbour relation of data sets.
     pub adjacency: Adjacency,
-    /// Records in a fixed-size batch; none for all records.
+    /// Records in a fixed-size batch; `None` for all records.
     pub batch: Option<usize>,
-    /// Releases.
+    /// Number of releases.
     pub steps: u64,
-    /// The share of the greatest possible norm that statistics are clipped to; at 1 none is.
+    /// Clipping norm of statistics, as a share of the largest possible norm; at 1 nothing is clipped.
     pub clip: f64,
     /// Standard deviation of the noise over the sensitivity.
     pub noise_multiplier: f64,
-    /// How far each step goes.
+    /// Step size of the natural parameters.
     pub step_size: StepSize,
-    /// The seed of the first weights, which is public.
+    /// Seed of the initial weights, which is public.
     pub start_seed: u64,
     /// The reasons for these choices.
     pub why: Vec<String>,
 }
 
-/// Releases about all records.
+/// Number of releases over all records.
 const STEPS: u64 = 20;
 
-/// Of the greatest norm: statistics of most records are far shorter, since few units are on and most outputs are explained.
+/// Clipping norm as a share of the largest norm: statistics of most records are far shorter, since few units are on
+/// and most outputs are explained.
 const CLIP: f64 = 0.3;
 
 impl BeliefPlan {
-    /// Releases about all records: the noise of their weighted mean does not grow with their number.
+    /// Releases over all records: the noise of their weighted mean does not grow with their number.
     ///
     /// # Errors
     /// Those of the wall and the accountant.
@@ -54,13 +55,13 @@ impl BeliefPlan {
         let mut plan = Self::with_noise(model, records, None, STEPS, noise_multiplier);
         plan.adjacency = privacy.adjacency();
         plan.why = vec![
-            format!("clip {CLIP} of the greatest norm: few records have as many units on"),
-            format!("{STEPS} releases of all records, later ones weighing more"),
+            format!("clipping norm {CLIP} of the largest norm: few records have as many units on"),
+            format!("{STEPS} releases over all records, with increasing weights"),
         ];
         Ok(plan)
     }
 
-    /// At a stated noise, whatever that costs: see [`price`](Self::price).
+    /// A plan with a stated noise multiplier, whatever it costs: see [`price`](Self::price).
     #[must_use]
     pub fn with_noise(
         model: &BeliefModel,
@@ -83,7 +84,7 @@ impl BeliefPlan {
         }
     }
 
-    /// All blocks in one ball, which no record leaves by nature at a clip of 1.
+    /// All blocks in one ball, which contains every record at a clip of 1.
     pub(super) fn geometry(&self) -> Geometry {
         let share = |&(width, limit): &(usize, f64)| Share {
             width,
@@ -124,7 +125,7 @@ impl BeliefPlan {
         Ok((plan, id))
     }
 
-    /// What it costs.
+    /// The cost of the plan.
     ///
     /// # Errors
     /// Those of the wall.
@@ -148,7 +149,7 @@ impl BeliefPlan {
         Ok((posterior, wall.finish(projections)?))
     }
 
-    /// Fits what a wall of this plan releases. How often something was moved back into its domain comes with it.
+    /// Fits through a wall of this plan. Returns the number of projections with the posterior.
     ///
     /// # Errors
     /// Those of the wall.

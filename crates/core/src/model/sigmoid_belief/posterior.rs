@@ -1,4 +1,4 @@
-//! What a network says about records, and records that it makes up.
+//! Reconstructions of records, and simulated records.
 
 use crate::math::vector::sigmoid;
 use crate::model::sigmoid_belief::{BeliefModel, Beliefs};
@@ -7,17 +7,18 @@ use rand::rngs::ChaCha12Rng;
 use rand::{RngExt, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-/// A network that has been learnt. All of it is public if it was learnt privately.
+/// The posterior of a network. All of it is public if the fit was private.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BeliefPosterior {
-    /// What was known beforehand.
+    /// The public definition.
     pub model: BeliefModel,
     /// $q(W)\,q(b)\,q(c)$.
     pub beliefs: Beliefs,
 }
 
 impl BeliefPosterior {
-    /// The probabilities of the outputs, given the units that a record lets expect; and the lower bound on the logarithm of its own probability.
+    /// The probabilities of the outputs, given the expected units of a record; and the lower bound on the logarithm
+    /// of its probability.
     #[must_use]
     pub fn reconstruct(&self, y: &[bool]) -> (Vec<f64>, f64) {
         let hidden = self.beliefs.infer(&self.model, y);
@@ -25,7 +26,7 @@ impl BeliefPosterior {
         (hidden.mean.iter().map(|&x| sigmoid(x)).collect(), bound)
     }
 
-    /// The share of outputs of a record that are on the right side of one half when it is reconstructed.
+    /// The share of outputs of a record that are on the correct side of one half when it is reconstructed.
     #[must_use]
     pub fn accuracy(&self, y: &[bool]) -> f64 {
         let (probabilities, _) = self.reconstruct(y);
@@ -33,7 +34,7 @@ impl BeliefPosterior {
         right as f64 / y.len() as f64
     }
 
-    /// So many records from the network with its mean weights. The seed is public.
+    /// Simulates records from the network with its mean weights. The seed is public.
     #[must_use]
     pub fn sample(&self, records: usize, seed: u64) -> Vec<Vec<bool>> {
         let mut rng = ChaCha12Rng::seed_from_u64(seed);
@@ -51,8 +52,8 @@ impl BeliefPosterior {
     }
 }
 
-/// Inputs that a unit is shown by.
-const SHOWN: usize = 5;
+/// Number of inputs in the summary of a unit.
+const HIGHLIGHTED: usize = 5;
 
 impl Posterior for BeliefPosterior {
     fn predict_row(&self, inputs: &[f64], _: &[f64]) -> Predicted {
@@ -63,13 +64,13 @@ impl Posterior for BeliefPosterior {
         Predicted::Reconstruction { bound, right: right as f64 / ones.len() as f64, probabilities }
     }
 
-    /// What each unit turns on and off most.
+    /// The largest weights of each unit.
     fn highlights(&self, inputs: &[String]) -> Vec<Highlight> {
         let j = self.model.outputs;
         let one = |(unit, weights): (usize, &[f64])| {
             let mut order: Vec<usize> = (0..j).collect();
             order.sort_by(|&a, &b| weights[b].abs().total_cmp(&weights[a].abs()));
-            let strongest = order.iter().take(SHOWN);
+            let strongest = order.iter().take(HIGHLIGHTED);
             let texts = strongest
                 .map(|&i| format!("{} {:+.2}", inputs.get(i).map_or("?", String::as_str), weights[i]));
             Highlight { name: format!("unit {}", unit + 1), text: texts.collect::<Vec<_>>().join(", ") }

@@ -22,7 +22,7 @@ fn belief_networks_are_a_model_like_any_other() {
     assert_eq!(loaded.predict_row(&record(0), &[]), fitted.predict_row(&record(0), &[]));
     let mut scorer = Scorer::new(1.0);
     (0..10).for_each(|n| scorer.add(&loaded.predict_row(&record(n), &[]), 0.0));
-    // One value for all records would be right half of the time.
+    // A constant prediction would be right half of the time.
     let accuracy = scorer.finish().unwrap().accuracy.unwrap();
     assert!(accuracy > 0.75, "{accuracy}");
     assert_eq!(loaded.highlights(&vec!["x".to_owned(); 6]).len(), 2);

@@ -1,7 +1,8 @@
-//! The three-parameter-beta-normal prior of the weights: most are near 0, and some need not be.
+//! The three-parameter-beta-normal prior of the weights: most are near 0, and some are large.
 //!
 //! $w_{jk} \sim N(0, \zeta_{jk})$, $\zeta_{jk} \sim \mathrm{Gam}(\frac12, \xi_{jk})$, $\xi_{jk} \sim \mathrm{Gam}(\frac12, \phi_k)$, $\phi_k \sim \mathrm{Gam}(\frac12, \omega)$,
-//! $\omega \sim \mathrm{Gam}(\frac12, 1)$. All posteriors are functions of $E[w^2]$, which was released: they cost nothing.
+//! $\omega \sim \mathrm{Gam}(\frac12, 1)$. All posteriors are functions of $E[w^2]$, which was released: they are
+//! post-processing.
 //! $q(\zeta)$ is a generalised inverse Gaussian with $p = 0$, $a = 2E[\xi]$, $b = E[w^2]$; the rate of $q(\xi)$ is $E[\phi] + E[\zeta]$, where the paper
 //! prints $E[\zeta]$ alone.
 
@@ -9,7 +10,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Means of the hyper-parameters.
+/// Means of the hyperparameters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Shrinkage {
     /// $E[1/\zeta]$: prior precisions of the weights.
@@ -23,13 +24,13 @@ pub(super) struct Shrinkage {
 }
 
 impl Shrinkage {
-    /// As the authors' code starts.
+    /// The start of the authors' code.
     pub(super) fn new(outputs: usize, units: usize) -> Self {
         let cells = outputs * units;
         Self { precision: vec![1.0; cells], rate: vec![0.5; cells], unit: vec![1.0; units], global: 0.5 }
     }
 
-    /// All posteriors once, from $E[w^2]$ in rows of outputs.
+    /// Updates all posteriors once, from $E[w^2]$ in rows of outputs.
     pub(super) fn update(&mut self, squares: &[f64]) {
         let (cells, units) = (squares.len(), self.unit.len());
         let outputs = cells / units;

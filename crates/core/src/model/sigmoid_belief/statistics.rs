@@ -1,4 +1,4 @@
-//! What records contribute, and the M-step.
+//! Contributions of records, and the M-step.
 
 #![allow(clippy::needless_range_loop, reason = "one index for several arrays")]
 
@@ -13,17 +13,17 @@ use rand::SeedableRng;
 use rand::rngs::ChaCha12Rng;
 use rand_distr::{Distribution, StandardNormal};
 
-/// A network while it is learnt.
+/// The state of a fit.
 #[derive(Debug, Clone)]
 pub struct BeliefLearning {
     pub(super) model: BeliefModel,
     pub(super) beliefs: Beliefs,
     shrinkage: Shrinkage,
-    /// Whether the prior of the weights learns, too.
+    /// Whether the prior of the weights is updated too.
     shrinks: bool,
 }
 
-/// Sums of statistics with what was taken off for centring put back, in rows of outputs.
+/// Sums of statistics with the centring undone, in rows of outputs.
 pub(super) struct Parts {
     pub(super) units: Vec<f64>,
     pub(super) linear: Vec<f64>,
@@ -35,7 +35,7 @@ pub(super) struct Parts {
 }
 
 impl BeliefLearning {
-    /// From small random weights, which are public.
+    /// Starts from small random weights, which are public.
     #[must_use]
     pub fn new(model: &BeliefModel, seed: u64) -> Self {
         let mut rng = ChaCha12Rng::seed_from_u64(seed);
@@ -52,14 +52,14 @@ impl BeliefLearning {
         Self { model: *model, beliefs, shrinkage: Shrinkage::new(j, k), shrinks: true }
     }
 
-    /// With a fixed prior of the weights, $N(0, 1)$.
+    /// Fixes the prior of the weights to $N(0, 1)$.
     #[must_use]
     pub fn with_fixed_prior(mut self) -> Self {
         self.shrinks = false;
         self
     }
 
-    /// Reads sums; what noise pushed out of its domain is moved back, and counted.
+    /// Decodes sums; values that noise moved out of their domain are projected back, and counted.
     fn parts(&self, sums: &ExpectedSums) -> (Parts, u64) {
         let BeliefModel { outputs: j, units: k, curvature, .. } = self.model;
         let n = sums.records;
@@ -144,7 +144,8 @@ impl BeliefLearning {
         }
     }
 
-    /// $q(c)$: eq. 88 with a coefficient of 1 before the weights; and $q(b)$, whose Polya-Gamma variables need no record.
+    /// $q(c)$: eq. 88 with a coefficient of 1 before the weights; and $q(b)$, whose Polya-Gamma variables do not
+    /// depend on records.
     fn update_biases(&mut self, parts: &Parts, records: f64) {
         let BeliefModel { outputs: j, bias_variance, .. } = self.model;
         let beliefs = &mut self.beliefs;

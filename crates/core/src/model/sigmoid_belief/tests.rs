@@ -59,7 +59,7 @@ fn globals_bound(model: &BeliefModel, beliefs: &Beliefs) -> f64 {
         - of(&beliefs.output_biases, &beliefs.output_variances, b)
 }
 
-/// The whole lower bound at the units that these records let expect.
+/// The complete lower bound at the inferred units of these records.
 fn bound(model: &BeliefModel, beliefs: &Beliefs, rows: &[f64]) -> f64 {
     let each = |row: &[f64]| {
         let y = ones(row);
@@ -68,7 +68,7 @@ fn bound(model: &BeliefModel, beliefs: &Beliefs, rows: &[f64]) -> f64 {
     rows.chunks_exact(OUTPUTS).map(each).sum::<f64>() + globals_bound(model, beliefs)
 }
 
-/// Batch variational Bayes without noise: the lower bound never falls, and in the end the halves are found.
+/// Batch variational Bayes without noise: the lower bound never decreases, and finally the halves are found.
 #[test]
 fn the_lower_bound_never_falls() {
     for curvature in BOTH {
@@ -87,8 +87,8 @@ fn the_lower_bound_never_falls() {
     }
 }
 
-/// The bound as a function of the globals at fixed units and a fixed quadratic form is greatest where the M-step goes: moving any mean or
-/// variance makes it smaller. This is what fails with the printed 1/2 of eq. 88.
+/// The bound as a function of the globals at fixed units and a fixed quadratic form is maximal after the M-step:
+/// moving any mean or variance makes it smaller. With the printed 1/2 of eq. 88 this fails.
 #[test]
 fn each_m_step_is_an_optimum_on_fifty_records() {
     for curvature in BOTH {
@@ -98,7 +98,8 @@ fn each_m_step_is_an_optimum_on_fifty_records() {
         let hidden: Vec<Hidden> =
             rows.chunks_exact(OUTPUTS).map(|row| before.infer(&model, &ones(row))).collect();
         let sums = sums(&learning, &rows);
-        // Weights first, given the biases; then the biases, given the weights: so each is tried with the others that it was made with.
+        // Weights first, given the biases; then the biases, given the weights: so each is compared at the values that
+        // it was computed with.
         learning.maximise(&sums);
         let after = learning.beliefs.clone();
         let objective = |beliefs: &Beliefs| {
@@ -149,8 +150,8 @@ fn each_m_step_is_an_optimum_on_fifty_records() {
     }
 }
 
-/// Statistics of every record are in the ball that the wall clips to, and pairs of corners reach its diameter block by block: each of the
-/// records' numbers is between bounds that are attained.
+/// Statistics of every record are in the ball of the wall, and pairs of corners attain its diameter block by block:
+/// each of the records' numbers is between bounds that are attained.
 #[test]
 fn corners_reach_and_never_exceed_the_sensitivity() {
     let mut rng = ChaCha12Rng::seed_from_u64(8);
@@ -200,7 +201,7 @@ fn corners_reach_and_never_exceed_the_sensitivity() {
     }
 }
 
-/// Statistics do not depend on the records before, and sampling does not read any.
+/// Statistics do not depend on earlier records, and sampling does not read any.
 #[test]
 fn hidden_units_start_afresh_for_each_record() {
     let model = model(Curvature::Quadratic);
@@ -226,8 +227,8 @@ fn fit(epsilon: f64, huge: bool, rows: Vec<f64>, curvature: Curvature) -> Belief
     plan.fit(records, NoiseSource::insecure_from_seed(5), Some(&privacy), Box::new(Unlimited)).unwrap().0
 }
 
-/// At epsilon 4 the halves of simulated records are found: they are reconstructed better than by the most frequent value of each output, which is
-/// right half of the time, and records that the network makes up have them, too.
+/// At epsilon 4 the halves of simulated records are found: they are reconstructed better than by the most frequent
+/// value of each output, which is right half of the time, and simulated records have them too.
 #[test]
 fn private_networks_reconstruct_and_sample() {
     for curvature in BOTH {
@@ -243,8 +244,9 @@ fn private_networks_reconstruct_and_sample() {
     }
 }
 
-/// Forty outputs that are on four times in five, and nothing else to learn: at a noise multiplier of 5 a network is right as often as
-/// one without units, which is four times in five. (Weights that are divided noise are right about half of the time.)
+/// Forty outputs that are on four times in five, and no structure: at a noise multiplier of 5 a network is right as
+/// often as one without units, which is four times in five. (Weights that are amplified noise are right about half of
+/// the time.)
 #[test]
 fn noise_leaves_the_biases_alone() {
     let mut rng = ChaCha12Rng::seed_from_u64(11);

@@ -1,19 +1,20 @@
 //! One document: the words of a public vocabulary and how often each occurs.
 
-/// How documents are written in rows of numbers.
+/// The encoding of documents in rows of numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Layout {
     /// The count of each word of the vocabulary.
     Counts,
-    /// At most so many distinct words in increasing order, each as $w + Vn$ for word $w$ and count $n$; zeros fill the rest.
+    /// At most this many distinct words in increasing order, each as $w + Vn$ for word $w$ and count $n$; zeros fill
+    /// the rest.
     Slots(usize),
 }
 
 use serde::{Deserialize, Serialize};
 
 impl Layout {
-    /// Numbers in a row, for a vocabulary of so many words.
+    /// Numbers in a row, for a vocabulary of this many words.
     #[must_use]
     pub fn width(self, words: usize) -> usize {
         match self {
@@ -53,7 +54,7 @@ pub struct Document {
 }
 
 impl Document {
-    /// Reads a row. What is no count is ignored.
+    /// Decodes a row. Values that are no counts are ignored.
     #[must_use]
     pub fn read(row: &[f64], layout: Layout, words: usize) -> Self {
         let each = |(place, &x): (usize, &f64)| {
@@ -72,13 +73,13 @@ impl Document {
         Self { words, counts }
     }
 
-    /// How long it is.
+    /// Total number of words.
     #[must_use]
     pub fn length(&self) -> f64 {
         self.counts.iter().map(|&count| f64::from(count)).sum()
     }
 
-    /// The same shares of words at another length. A document without words stays one.
+    /// The document rescaled to another length. A document without words is unchanged.
     pub fn resize(&mut self, length: f64) {
         let by = (length / self.length()) as f32;
         self.counts.iter_mut().for_each(|count| *count *= by);

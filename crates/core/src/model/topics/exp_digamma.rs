@@ -1,4 +1,4 @@
-//! $e^{\psi(x)}$ in single precision, in code that becomes vectors.
+//! $e^{\psi(x)}$ in single precision, in code that is vectorised.
 
 /// $e^{\psi(x)}$ for $x > 0$, within a few units of the sixth digit.
 ///
@@ -14,8 +14,8 @@ pub(super) fn exp_digamma(x: f32) -> f32 {
     u * series * exp_minus(fractions)
 }
 
-/// $e^{\psi(x)}$ as a factor and the exponent of a decay, $a e^{-b}$ with $b \ge 0$, by the same formulas in double precision: the first never
-/// gets too small for single precision.
+/// $e^{\psi(x)}$ as a factor and the exponent of a decay, $a e^{-b}$ with $b \ge 0$, by the same formulas in double
+/// precision: the factor never underflows in single precision.
 #[inline(always)]
 pub(super) fn parts(x: f64) -> (f64, f64) {
     let u = x + 3.5;
@@ -31,9 +31,9 @@ pub(super) fn exp_minus(y: f32) -> f32 {
     const ROUND: f32 = 12_582_912.0; // 1.5 * 2^23: what is added to it is rounded to an integer in its low bits
     let y = y.min(88.0);
     let shifted = ROUND - y * std::f32::consts::LOG2_E;
-    let whole = shifted - ROUND;
+    let integer = shifted - ROUND;
     // ln 2 in two parts, the first of few bits, so that the remainder is exact.
-    let r = -y - whole * 0.693_359_4 + whole * 2.121_944_4e-4;
+    let r = -y - integer * 0.693_359_4 + integer * 2.121_944_4e-4;
     let power =
         1.0 + r * (1.0 + r * (0.5 + r * (1.0 / 6.0 + r * (1.0 / 24.0 + r * (1.0 / 120.0 + r / 720.0)))));
     let exponent = (shifted.to_bits() as i32).wrapping_sub(ROUND.to_bits() as i32) + 127;
@@ -58,7 +58,7 @@ mod tests {
             let (found, expected) = (factor.ln() - minus, digamma(x));
             assert!((found - expected).abs() < 1e-6, "{x}: {found} {expected}");
         }
-        // Far below the least number of this precision.
+        // Far below the smallest number of this precision.
         assert!(exp_digamma(1e-4) < 1e-30);
     }
 }

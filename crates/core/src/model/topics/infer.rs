@@ -1,4 +1,4 @@
-//! What one document says about its own topics: the E-step.
+//! The E-step: the posterior of the topics of one document.
 
 #![allow(clippy::needless_range_loop, reason = "one index for several arrays")]
 
@@ -7,39 +7,39 @@ use super::exp_digamma::{exp_digamma, exp_minus, parts};
 use crate::family::digamma;
 use reticent_noise::with_wide_vectors;
 
-/// Numbers in a vector.
+/// Width of a vector.
 const LANES: usize = 8;
-/// Below this, a factor of a product is taken for this: products stay normal numbers, and none is 0.
+/// Minimum of a factor of a product: products stay normal numbers, and none is 0.
 const FLOOR: f32 = 1e-18;
-/// A topic that has fewer words of a document than this has none of it.
-const NOTHING: f32 = 1e-6;
+/// Number of words of a document below which a topic is dropped.
+const MIN_WORDS: f32 = 1e-6;
 
-/// $e^{\mathrm{E}\log\beta}$, the topics of each word side by side.
+/// $e^{\mathrm{E}\log\beta}$, the topics of each word adjacent.
 ///
 /// A word's row is divided by its largest entry, which cancels in every posterior: single precision is enough then, however rare a
 /// word is.
 #[derive(Debug, Clone)]
 pub struct Expected {
-    /// $K$.
+    /// Number of topics $K$.
     topics: usize,
-    /// $K$ and some zeros, to fill whole vectors.
+    /// $K$ with padding, to fill complete vectors.
     lanes: usize,
     rows: Vec<f32>,
-    /// The logarithm of what each row was divided by.
+    /// The logarithm of the divisor of each row.
     log_scale: Vec<f64>,
 }
 
-/// When to stop.
+/// The stopping rule.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Until {
-    /// The mean change of $\gamma$ that is small enough.
+    /// Mean change of $\gamma$ for convergence.
     pub change: f64,
-    /// Sweeps that are enough in any case.
+    /// Maximum number of sweeps.
     pub sweeps: usize,
 }
 
 impl Default for Until {
-    /// As in the original code of online LDA.
+    /// That of the original code of online LDA.
     fn default() -> Self {
         Self { change: 1e-3, sweeps: 100 }
     }
@@ -55,15 +55,15 @@ pub struct Inferred {
 
 type Vector = [f32; LANES];
 
-/// A document while its topics are found. Topics that it has nothing of are dropped on the way.
+/// The state of the inference for one document. Topics with a negligible share are dropped.
 ///
-/// The words of each topic are side by side: a vector is then eight words, whose norms need no sum across it and one division, and a
-/// topic is dropped by not looking at it any more.
+/// The words of each topic are adjacent: a vector is then eight words, whose normalisers need no horizontal sum and
+/// one division, and a dropped topic is simply skipped.
 #[derive(Debug, Clone)]
 struct State {
-    /// How many topics are left.
+    /// Number of remaining topics.
     left: usize,
-    /// Which these are, and then any.
+    /// Indices of the remaining topics; the rest is unused.
     topics: Vec<usize>,
     /// Their $\gamma$, and then $\alpha$.
     gamma: Vec<Vector>,
@@ -73,17 +73,17 @@ struct State {
     counts: Vec<Vector>,
     /// $n_w/\sum_k t_k\beta_{wk}$.
     factors: Vec<Vector>,
-    /// $\beta_{wk}$, the words of each topic side by side.
+    /// $\beta_{wk}$, the words of each topic adjacent.
     rows: Vec<Vector>,
-    /// Vectors from one topic to the next: an odd number, so that topics do not compete for the same places of the cache.
+    /// Vectors from one topic to the next: an odd number, so that topics do not compete for the same cache sets.
     stride: usize,
 }
 
 impl Expected {
-    /// From the parameters $\lambda$ of $q(\beta)$, the topics of each word side by side.
+    /// From the parameters $\lambda$ of $q(\beta)$, the topics of each word adjacent.
     ///
     /// # Panics
-    /// If these are not whole rows.
+    /// If the last row is incomplete.
     #[must_use]
     pub fn new(lambda: &[f64], topics: usize) -> Self {
         assert!(topics > 0 && lambda.len().is_multiple_of(topics), "rows of topics");
@@ -108,10 +108,10 @@ impl Expected {
         Self { topics, lanes, rows, log_scale }
     }
 
-    /// Coordinate ascent on $\gamma$ and $\phi$ (eqs. 25 and 26), from all topics alike.
+    /// Coordinate ascent on $\gamma$ and $\phi$ (eqs. 25 and 26), from equal topics.
     ///
-    /// With $t_k = e^{\psi(\gamma_k)}$: $\gamma_k \leftarrow \alpha + t_k\sum_w n_w\beta_{wk}/\sum_j t_j\beta_{wj}$. It starts afresh for each
-    /// document, so that it is a function of the document and of what was released.
+    /// With $t_k = e^{\psi(\gamma_k)}$: $\gamma_k \leftarrow \alpha + t_k\sum_w n_w\beta_{wk}/\sum_j t_j\beta_{wj}$.
+    /// It has no state between documents, so it is a function of the document and of released values.
     #[must_use]
     pub fn infer(&self, document: &Document, alpha: f64, until: Until) -> Inferred {
         let mut state = self.start(document, alpha);
@@ -144,8 +144,8 @@ impl Expected {
         State { left: self.topics, topics, gamma, weights, counts, factors, rows, stride }
     }
 
-    /// $\sum_w n_w\log\sum_k e^{\mathrm{E}\log\theta_k + \mathrm{E}\log\beta_{kw}} - KL(q(\theta)\Vert p(\theta))$: the part of the lower bound that is about one
-    /// document, at the best $q(z)$.
+    /// $\sum_w n_w\log\sum_k e^{\mathrm{E}\log\theta_k + \mathrm{E}\log\beta_{kw}} - KL(q(\theta)\Vert p(\theta))$:
+    /// the part of the lower bound for one document, at the optimal $q(z)$.
     #[must_use]
     pub fn bound(&self, document: &Document, inferred: &Inferred, alpha: f64) -> f64 {
         let gamma: Vec<f64> = inferred.gamma.iter().map(|&x| f64::from(x)).collect();
@@ -166,8 +166,8 @@ impl Expected {
     }
 }
 
-/// The exponentials of $\psi(\lambda_k) - \psi(\sum\lambda_k)$ of a word, divided by the largest; the logarithm of that. However small $\lambda$ is: the
-/// least of the exponents is taken out first.
+/// The exponentials of $\psi(\lambda_k) - \psi(\sum\lambda_k)$ of a word, divided by the largest; returns the
+/// logarithm of that. The smallest exponent is factored out first, so that small $\lambda$ do not underflow.
 #[inline(always)]
 fn scaled(lambda: &[f64], per_total: &[f64], exponents: &mut [f64], row: &mut [f32]) -> f64 {
     for (((x, exponent), &lambda), per_total) in
@@ -176,16 +176,17 @@ fn scaled(lambda: &[f64], per_total: &[f64], exponents: &mut [f64], row: &mut [f
         let (factor, minus) = parts(lambda);
         (*x, *exponent) = ((factor * per_total) as f32, minus);
     }
-    let least = exponents.iter().fold(f64::INFINITY, |least, &x| if x < least { x } else { least });
-    row.iter_mut().zip(&*exponents).for_each(|(x, exponent)| *x *= exp_minus((exponent - least) as f32));
+    let smallest =
+        exponents.iter().fold(f64::INFINITY, |smallest, &x| if x < smallest { x } else { smallest });
+    row.iter_mut().zip(&*exponents).for_each(|(x, exponent)| *x *= exp_minus((exponent - smallest) as f32));
     let largest = row.iter().fold(f32::MIN_POSITIVE, |largest, &x| if x > largest { x } else { largest });
     let by = 1.0 / largest;
     row.iter_mut().for_each(|x| *x = (*x * by).max(FLOOR));
-    f64::from(largest).ln() - least
+    f64::from(largest).ln() - smallest
 }
 
 impl Inferred {
-    /// Writes $n_w\phi_{wk}$ to `out`, which holds zeros: the topics of each of the document's words side by side.
+    /// Writes $n_w\phi_{wk}$ to `out`, which holds zeros: the topics of each of the document's words adjacent.
     pub fn write(&self, out: &mut [f64]) {
         let State { left, topics, weights, factors, rows, stride, .. } = &self.state;
         let weights = weights.as_flattened();
@@ -220,7 +221,7 @@ impl State {
         self.assign();
     }
 
-    /// The best $\phi$ at this $\gamma$, by its factors.
+    /// The optimal $\phi$ at this $\gamma$, by its factors.
     #[inline(always)]
     fn assign(&mut self) {
         weigh(self.gamma.as_flattened(), self.left, self.weights.as_flattened_mut());
@@ -228,12 +229,12 @@ impl State {
         divide(self.counts.as_flattened(), self.factors.as_flattened_mut());
     }
 
-    /// Drops the topics that the document has nothing of.
+    /// Drops the topics with a negligible share of the document.
     fn drop_topics(&mut self, alpha: f32) {
         let gamma = self.gamma.as_flattened_mut();
         let mut left = 0;
         for from in 0..self.left {
-            if gamma[from] > alpha + NOTHING {
+            if gamma[from] > alpha + MIN_WORDS {
                 (gamma[left], self.topics[left]) = (gamma[from], self.topics[from]);
                 left += 1;
             }
@@ -247,9 +248,10 @@ impl State {
     }
 }
 
-// Functions of slices, which the compiler knows to be apart, and loops over whole vectors: these become vector instructions.
+// Functions of slices, which the compiler can assume to be disjoint, and loops over complete vectors: these are
+// vectorised.
 
-/// Copies the rows of words, topics side by side, to rows of topics: four by four. Rows begin `stride` apart.
+/// Transposes rows of words to rows of topics: four by four. Rows begin `stride` apart.
 #[inline(always)]
 fn transpose(from: &[f32], lanes: usize, words: &[usize], rows: &mut [f32], stride: usize) {
     let (fours, rest) = words.as_chunks::<4>();
@@ -268,7 +270,7 @@ fn transpose(from: &[f32], lanes: usize, words: &[usize], rows: &mut [f32], stri
     }
 }
 
-/// $t_k = e^{\psi(\gamma_k)}$ of the topics that are left.
+/// $t_k = e^{\psi(\gamma_k)}$ of the remaining topics.
 #[inline(always)]
 fn weigh(gamma: &[f32], left: usize, weights: &mut [f32]) {
     weights.iter_mut().zip(gamma).for_each(|(weight, &gamma)| *weight = exp_digamma(gamma).max(FLOOR));
@@ -339,7 +341,7 @@ fn project(rows: &[Vector], stride: usize, topics: &[usize], factors: &[Vector],
     }
 }
 
-/// $\gamma_k \leftarrow \alpha + t_k\sum_w\dots$: how much that changed in all, and how many topics are left.
+/// $\gamma_k \leftarrow \alpha + t_k\sum_w\dots$: returns the total change, and the number of remaining topics.
 #[inline(always)]
 fn update(gamma: &mut [Vector], weights: &[Vector], sums: &[Vector], alpha: f32) -> (f32, usize) {
     let (mut change, mut left) = ([0.0; LANES], [0; LANES]);
@@ -347,14 +349,14 @@ fn update(gamma: &mut [Vector], weights: &[Vector], sums: &[Vector], alpha: f32)
         for i in 0..LANES {
             let next = alpha + weight[i] * sum[i];
             change[i] += (next - gamma[i]).abs();
-            left[i] += u32::from(next > alpha + NOTHING);
+            left[i] += u32::from(next > alpha + MIN_WORDS);
             gamma[i] = next;
         }
     }
     (total(change), left.iter().sum::<u32>() as usize)
 }
 
-/// In pairs, which is three steps instead of eight.
+/// Pairwise, in three steps instead of eight.
 #[inline(always)]
 fn total(lanes: Vector) -> f32 {
     let [a, b, c, d, e, f, g, h] = lanes;

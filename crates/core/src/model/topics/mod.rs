@@ -5,14 +5,16 @@
 //! $q(\beta_k) = \mathrm{Dirichlet}(\lambda_k)$ for all documents and $q(\theta_d)\,q(z_d)$ for each; a document's expected statistics are
 //! $s_{kw} = n_w\phi_{wk}$, how many of its words $w$ are of topic $k$, and $\lambda = \eta + \sum_d s_d$.
 //!
-//! Read [`document`](Document), [`infer`](Expected) (the E-step, which is where the time goes), `statistics.rs` (what the wall sums), `shrink.rs` (what
-//! the noisy sums say), `private.rs` (the plan) and `predict.rs`.
+//! Read [`document`](Document), [`infer`](Expected) (the E-step, which takes most of the time), `statistics.rs` (the
+//! contributions), `shrink.rs` (denoising of the sums), `plan.rs` and `posterior.rs`.
 //!
 //! # Privacy
-//! One document is one record. What it contributes is not negative, and shortened to a norm of $C$ words: exchanging it moves the sum by at
-//! most $\sqrt2 C$, reached by documents without a common word (the paper's $C$ holds only for adding or removing one), and adding
-//! or removing it by $C$. Attacked by `neighbouring_documents_reach_and_never_exceed_the_sensitivity`. The E-step starts afresh for each document and sees
-//! released topics only. Not for authors: one with ten documents is protected ten times less.
+//! One document is one record. Its contribution is non-negative, and clipped to a norm of $C$ words: the sensitivity
+//! under replace-one is $\sqrt2 C$, attained by documents without a common word (the paper's $C$ holds only for
+//! adding or removing one), and $C$ under add/remove. Attacked by
+//! `neighbouring_documents_reach_and_never_exceed_the_sensitivity`. The E-step has no state between documents and
+//! uses only released topics. The privacy unit is a document, not an author: an author of ten documents is protected
+//! ten times less.
 //!
 //! # Citation
 //! Blei, Ng, Jordan, "Latent Dirichlet allocation", JMLR 2003; Hoffman, Blei, Bach, "Online learning for latent Dirichlet allocation",
@@ -41,33 +43,33 @@ use crate::model::{Declaration, Model, ModelError, Planned, Posterior, Saved, Se
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What is public about topics before any document is seen.
+/// The public definition of a topic model.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct TopicModel {
-    /// $K$.
+    /// Number of topics $K$.
     pub topics: usize,
-    /// $V$.
+    /// Size of the vocabulary $V$.
     pub words: usize,
-    /// $\alpha$.
+    /// Concentration $\alpha$ of the prior of a document's topics.
     pub document_prior: f64,
-    /// $\eta$, the mean over the words.
+    /// Concentration $\eta$ of the prior of a topic's words, the mean over the words.
     pub word_prior: f64,
-    /// What documents are scaled to, as the paper does, by multiplying all their counts; without one they count as they are, and the clipping
-    /// alone bounds what a long one can do.
+    /// The length that documents are scaled to, as in the paper, by multiplying all their counts; `None` leaves them
+    /// as they are, and only clipping bounds the contribution of a long one.
     pub length: Option<f64>,
-    /// How documents are written in rows.
+    /// The encoding of documents in rows.
     pub layout: Layout,
 }
 
 impl TopicModel {
-    /// With the usual priors of $1/K$, and documents of their own length.
+    /// A model with the default priors of $1/K$, and documents of their own length.
     #[must_use]
     pub fn new(topics: usize, words: usize, layout: Layout) -> Self {
         let prior = 1.0 / topics.max(1) as f64;
         Self { topics, words, document_prior: prior, word_prior: prior, length: None, layout }
     }
 
-    /// Numbers in the statistics of a document, most of them 0.
+    /// Number of coordinates of the statistics of a document, most of them 0.
     #[must_use]
     pub fn width(&self) -> usize {
         self.topics * self.words
@@ -83,7 +85,7 @@ impl TopicModel {
         document
     }
 
-    /// What is wrong with it, if anything.
+    /// Why the model is invalid, if it is.
     pub(super) fn fault(&self) -> Option<&'static str> {
         let sane = |x: f64| (1e-6..=1e6).contains(&x);
         if self.topics == 0 || self.words == 0 || self.layout == Layout::Slots(0) {
@@ -141,15 +143,15 @@ impl Model for Topics {
     }
     fn load(&self, saved: &Saved) -> Result<Box<dyn Posterior>, ModelError> {
         let posterior: TopicPosterior = saved.restore(self.name())?;
-        let whole = posterior.model.topics > 0 && posterior.lambda.len() == posterior.model.width();
-        if !whole || !posterior.lambda.iter().all(|x| *x > 0.0) {
+        let valid = posterior.model.topics > 0 && posterior.lambda.len() == posterior.model.width();
+        if !valid || !posterior.lambda.iter().all(|x| *x > 0.0) {
             return Err(ModelError::NotSaved { model: self.name() });
         }
         Ok(Box::new(Read::new(posterior)))
     }
 }
 
-/// Refuses columns that are not counts of words, which would be taken for documents.
+/// Refuses columns that are not counts of words.
 fn only_words(model: &dyn Model, shape: &TableShape) -> Result<(), ModelError> {
     if shape.words.is_some_and(|words| words != shape.columns.len()) {
         return Err(ModelError::Words { model: model.name() });

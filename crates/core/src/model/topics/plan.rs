@@ -1,4 +1,4 @@
-//! What is released, and what it costs: all planned from public numbers.
+//! The planned releases and their cost, from public numbers.
 
 use crate::budget::{Adjacency, Ledger, Privacy};
 use crate::engine::vb::{Composition, StepSize, Vb};
@@ -17,54 +17,55 @@ use serde_json::Value;
 /// A plan for topics, chosen from public numbers. It can be edited and run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TopicsPlan {
-    /// What is learnt.
+    /// The model.
     pub model: TopicModel,
-    /// Number of columns $D$.
+    /// Number of documents $D$.
     pub records: usize,
     /// The neighbour relation of data sets.
     pub adjacency: Adjacency,
-    /// Documents in a fixed-size batch; none for all documents.
+    /// Documents in a fixed-size batch; `None` for all documents.
     pub batch: Option<usize>,
-    /// Releases.
+    /// Number of releases.
     pub steps: u64,
-    /// The norm, in words, that a document's statistics are shortened to.
+    /// Clipping norm of a document's statistics, in words.
     pub clip: f64,
     /// Standard deviation of the noise over the sensitivity.
     pub noise_multiplier: f64,
-    /// How far each step goes.
+    /// Step size of the natural parameters.
     pub step_size: StepSize,
-    /// What becomes of noisy cells.
+    /// Denoising of cells.
     pub cells: Cells,
-    /// A public guess of the mean length of documents, for the certainty of the topics; nothing to take what clipping leaves.
+    /// A public guess of the mean length of documents, for the precision of the topics; `None` uses the clipped
+    /// length.
     pub mean_length: Option<f64>,
-    /// How alike the topics are that it starts from: the shape of the gamma law of their cells.
+    /// Similarity of the initial topics: the shape of the gamma distribution of their cells.
     pub start_shape: f64,
-    /// The seed of these, which is public.
+    /// Seed of the initial topics, which is public.
     pub start_seed: u64,
     /// The reasons for these choices.
     pub why: Vec<String>,
 }
 
-/// Releases about all documents, or about batches that make up one pass.
+/// Number of releases over all documents, or over batches that make up one epoch.
 const STEPS: u64 = 10;
 
-/// Of the prior of cells. Like the clip it was chosen on simulated documents, of 50 topics over 8,000 words with the frequencies of Zipf's law and
-/// lengths about 50: 0.08, 0.2, 0.5 and 1 were tried at 100,000 documents, 0.5, 1 and 2 at 300,000. (Encyclopedic ones would rather have 0.5, by 2 %
-/// of their perplexity.)
+/// Shape of the prior of cells. Like the clipping norm it was chosen on simulated documents, of 50 topics over 8,000
+/// words with the frequencies of Zipf's law and lengths about 50: 0.08, 0.2, 0.5 and 1 were compared at 100,000
+/// documents, 0.5, 1 and 2 at 300,000. (For encyclopedia articles 0.5 is better, by 2 % of their perplexity.)
 const SHAPE: f64 = 1.0;
 
-/// Topics start nearly alike, as in the original code of online LDA. From topics that differ more, some of them stay with what they happened to have
-/// in common with first documents.
+/// Topics start nearly equal, as in the original code of online LDA. If they differ more, some of them stay with the
+/// words that they happen to share with the first documents.
 const START_SHAPE: f64 = 100.0;
 
-/// A public guess.
+/// A public guess of the mean length of documents.
 const MEAN_LENGTH: f64 = 100.0;
 
-/// Words, in norm, on the same simulated documents: 2.5, 10 and 20 are worse by about 1 %.
+/// Clipping norm in words, on the same simulated documents: 2.5, 10 and 20 are worse by about 1 %.
 const CLIP: f64 = 5.0;
 
 impl TopicsPlan {
-    /// Releases about all documents: the noise of their weighted mean does not grow with their number.
+    /// Releases over all documents: the noise of their weighted mean does not grow with their number.
     ///
     /// # Errors
     /// Those of the wall and the accountant.
@@ -72,7 +73,8 @@ impl TopicsPlan {
         Self::with_batch(model, records, None, STEPS, privacy)
     }
 
-    /// One pass: ten batches of a tenth of the documents, drawn afresh each time. Twice the noise of [`new`](Self::new) for a tenth of the work.
+    /// One epoch: ten batches of a tenth of the documents, sampled independently. Twice the noise of
+    /// [`new`](Self::new) for a tenth of the work.
     ///
     /// # Errors
     /// Those of the wall and the accountant.
@@ -80,7 +82,7 @@ impl TopicsPlan {
         Self::with_batch(model, records, Some((records / STEPS as usize).max(1)), STEPS, privacy)
     }
 
-    /// Batches and steps at the caller's wish.
+    /// A plan with these batches and steps.
     ///
     /// # Errors
     /// Those of the wall and the accountant.
@@ -98,19 +100,20 @@ impl TopicsPlan {
         (plan.adjacency, plan.noise_multiplier) = (privacy.adjacency(), noise_multiplier);
         let factor = plan.adjacency.sensitivity_factor(2f64.sqrt());
         let by = batch.map_or(1.0, |batch| records as f64 / batch as f64);
-        // Releases weigh as much as their number: the mean of T of them has 4/(3T) of the variance of one.
+        // The weight of a release is proportional to its number: the mean of T of them has 4/(3T) of the variance of
+        // one.
         let noise = by * noise_multiplier * factor * CLIP * (4.0 / (3.0 * steps as f64)).sqrt();
         plan.why = vec![
-            format!("clip {CLIP} words: shorter documents of different words count in full"),
+            format!("clipping norm {CLIP} words: shorter documents of different words are not clipped"),
             format!(
-                "{steps} releases, later ones weighing more: a noise of {noise:.1} words in each cell in the end"
+                "{steps} releases with increasing weights: noise of {noise:.1} words in each cell of the result"
             ),
-            "cells are replaced by what their word and their topic, and the noise, let expect of them".into(),
+            "cells are replaced by their posterior means, given the totals of their word and their topic, and the noise".into(),
         ];
         Ok(plan)
     }
 
-    /// The same without noise.
+    /// The plan without noise.
     #[must_use]
     pub fn without_privacy(model: &TopicModel, records: usize, batch: Option<usize>, steps: u64) -> Self {
         Self {
@@ -148,7 +151,7 @@ impl TopicsPlan {
         Ok((plan, id))
     }
 
-    /// What it costs.
+    /// The cost of the plan.
     ///
     /// # Errors
     /// Those of the wall.
@@ -172,7 +175,7 @@ impl TopicsPlan {
         Ok((posterior, wall.finish(projections)?))
     }
 
-    /// Fits what a wall of this plan releases. How often something was moved back into its domain comes with it.
+    /// Fits through a wall of this plan. Returns the number of projections with the posterior.
     ///
     /// # Errors
     /// Those of the wall.
@@ -180,7 +183,7 @@ impl TopicsPlan {
         let (_, id) = self.releases()?;
         let mut learning = Learning::new(&self.model, self.cells, self.start_shape, self.start_seed)
             .mean_length(self.mean_length);
-        // What small steps keep of the start.
+        // Small steps keep a share of the start.
         let start = learning.lambda.iter().map(|x| x - self.model.word_prior).collect();
         let mut vb = Vb::new(self.records, start);
         for _ in 0..self.steps {
@@ -246,7 +249,7 @@ impl Planned for TopicsPlan {
         let (topics, words, steps) = (self.model.topics as f64, self.model.words as f64, self.steps as f64);
         let documents = self.batch.unwrap_or(self.records) as f64;
         let width = topics * words;
-        // Words that differ in a document, each with all topics in every sweep of its inference.
+        // Distinct words of a document, each with all topics in every sweep of the inference.
         let distinct = words.min(self.mean_length.unwrap_or(100.0).max(10.0));
         let each = 4.0 * words + distinct * topics * 60.0;
         Estimate::new(12.0 * width, steps * width * 100.0, width).releases(steps, width, documents, each)

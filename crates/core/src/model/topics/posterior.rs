@@ -1,23 +1,23 @@
-//! What topics say about documents.
+//! The posterior of topics, and inference for documents.
 
 use crate::family::Dirichlet;
 use crate::model::topics::{Document, Expected, TopicModel, Until};
 use crate::model::{Highlight, ModelError, Posterior, Predicted, Saved};
 use serde::{Deserialize, Serialize};
 
-/// Topics that have been learnt. All of it is public if they were learnt privately.
+/// The posterior of topics. All of it is public if the fit was private.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TopicPosterior {
-    /// What was known beforehand.
+    /// The public definition.
     pub model: TopicModel,
-    /// $\lambda$ of $q(\beta)$, the topics of each word side by side.
+    /// $\lambda$ of $q(\beta)$, the topics of each word adjacent.
     pub lambda: Vec<f64>,
-    /// The standard deviation of the privacy noise in each cell of the sums behind it, in words.
+    /// Standard deviation of the privacy noise in each cell of the sums, in words.
     pub noise_sd: f64,
 }
 
 impl TopicPosterior {
-    /// Ready for documents.
+    /// Prepares inference for documents.
     #[must_use]
     pub fn expected(&self) -> Expected {
         Expected::new(&self.lambda, self.model.topics)
@@ -39,7 +39,7 @@ impl TopicPosterior {
         totals
     }
 
-    /// The words of a topic with the largest expected probabilities, and these.
+    /// The words of a topic with the largest expected probabilities, and these probabilities.
     #[must_use]
     pub fn top_words(&self, topic: usize, count: usize) -> Vec<(usize, f64)> {
         let total = self.totals()[topic];
@@ -72,7 +72,7 @@ impl TopicPosterior {
         (-bound / words).exp()
     }
 
-    /// The part of the lower bound that is about the topics themselves: $-KL(q(\beta)\Vert p(\beta))$, for a symmetric prior.
+    /// The part of the lower bound for the topics: $-KL(q(\beta)\Vert p(\beta))$, for a symmetric prior.
     #[must_use]
     pub fn topics_bound(&self) -> f64 {
         let prior = Dirichlet { concentration: vec![self.model.word_prior; self.model.words] };
@@ -83,10 +83,10 @@ impl TopicPosterior {
     }
 }
 
-/// Words that a topic is shown by.
-const SHOWN: usize = 10;
+/// Number of words in the summary of a topic.
+const HIGHLIGHTED: usize = 10;
 
-/// Topics, ready for documents.
+/// Topics, prepared for documents.
 pub(super) struct Read {
     posterior: TopicPosterior,
     expected: Expected,
@@ -114,7 +114,7 @@ impl Posterior for Read {
         topics.sort_by(|&a, &b| shares[b].total_cmp(&shares[a]));
         let name = |word: usize| inputs.get(word).map_or("?", |name| name.rsplit(':').next().unwrap_or(name));
         let one = |topic: usize| {
-            let words = self.posterior.top_words(topic, SHOWN);
+            let words = self.posterior.top_words(topic, HIGHLIGHTED);
             let words = words.iter().map(|&(word, p)| format!("{} {p:.3}", name(word)));
             Highlight {
                 name: format!("topic {}, {:.1} % of all words", topic + 1, 100.0 * shares[topic]),

@@ -23,7 +23,8 @@ fn topics_are_a_model_like_any_other() {
     assert_eq!(loaded.predict_row(&row, &[]), fitted.predict_row(&row, &[]));
     let mut scorer = Scorer::new(1.0);
     (0..10).for_each(|n| scorer.add(&loaded.predict_row(&document(n).collect::<Vec<_>>(), &[]), 0.0));
-    // A document tells its half: between 4, which is the best, and 8, which knows nothing.
+    // The words of a document identify its half: the perplexity is between 4, the optimum, and 8, that of a uniform
+    // guess.
     let perplexity = scorer.finish().unwrap().perplexity.unwrap();
     assert!((4.0..8.0).contains(&perplexity), "{perplexity}");
     let names: Vec<String> = (0..8).map(|w| format!("text:w{w}")).collect();

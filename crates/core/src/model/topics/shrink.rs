@@ -1,9 +1,9 @@
-//! What noisy counts say about the true ones.
+//! Denoising of counts.
 //!
 //! A released cell is $\tilde s = s + e$ with $e \sim N(0, \tau^2)$ of known variance, and $s \ge 0$. Setting negative cells to 0, as in the
 //! paper, adds $\tau/\sqrt{2\pi}$ to every empty cell: with thousands of words that outweighs a topic's true words. Instead each cell is
-//! replaced by its posterior mean under a gamma prior whose mean is what the totals of its word and its topic predict: the totals are
-//! sums of many cells, and much less noisy.
+//! replaced by its posterior mean under a gamma prior with the mean predicted by the totals of its word and its
+//! topic: the totals are sums of many cells, and much less noisy.
 
 /// Cells of the quadrature, in units of the noise: narrow ones where the prior is steep, and then quarters.
 const NARROW: usize = 14;
@@ -11,7 +11,7 @@ const CELLS: usize = NARROW + 36;
 /// From here on the prior is smooth enough for its first derivative.
 const FAR: f64 = 5.0;
 
-/// The posterior mean of non-negative numbers seen in Gaussian noise, under gamma priors of one shape.
+/// The posterior mean of non-negative numbers observed with Gaussian noise, under gamma priors of one shape.
 pub(super) struct Shrinkage {
     shape: f64,
     /// The centre of mass and the mass of $s^{a-1}$ in each cell.
@@ -34,13 +34,13 @@ impl Shrinkage {
     }
 
     /// $\mathrm{E}[s \mid \tilde s]$ for noise of standard deviation `sd` and a prior mean.
-    pub(super) fn mean(&self, seen: f64, sd: f64, prior: f64) -> f64 {
-        let (x, rate) = (seen / sd, self.shape * sd / prior);
+    pub(super) fn mean(&self, observed: f64, sd: f64, prior: f64) -> f64 {
+        let (x, rate) = (observed / sd, self.shape * sd / prior);
         let mode = x - rate;
         if mode > FAR {
             return sd * (mode + (self.shape - 1.0) / mode);
         }
-        // The largest exponent is taken out: x may be far below 0.
+        // The largest exponent is factored out: x may be far below 0.
         let peak = mode.max(0.0);
         let peak = -0.5 * (x - peak).powi(2) - rate * peak;
         let (mut mass, mut moment) = (0.0, 0.0);
@@ -49,7 +49,7 @@ impl Shrinkage {
             mass += density;
             moment += density * s;
         }
-        // A prior that is narrower than all cells says all.
+        // A prior that is narrower than all cells determines the result.
         if mass > 0.0 { sd * moment / mass } else { prior }
     }
 }
@@ -58,17 +58,20 @@ impl Shrinkage {
 mod tests {
     use super::*;
 
-    /// With shape 1 the posterior is a normal of mean $\tilde s - \tau^2/m$, cut off at 0, whose mean is known.
+    /// With shape 1 the posterior is a truncated normal of mean $\tilde s - \tau^2/m$, whose mean is known.
     #[test]
     fn exponential_prior_gives_a_truncated_normal() {
         let shrinkage = Shrinkage::new(1.0);
-        for (seen, sd, prior) in [(3.0, 2.0, 5.0), (-4.0, 2.0, 5.0), (0.5, 1.0, 0.3), (30.0, 2.0, 3.0)] {
-            let mean: f64 = seen - sd * sd / prior;
+        for (observed, sd, prior) in [(3.0, 2.0, 5.0), (-4.0, 2.0, 5.0), (0.5, 1.0, 0.3), (30.0, 2.0, 3.0)] {
+            let mean: f64 = observed - sd * sd / prior;
             let z: f64 = mean / sd;
             let density = (-0.5 * z * z).exp() / std::f64::consts::TAU.sqrt();
             let expected = mean + sd * density / (0.5 * libm::erfc(-z / 2f64.sqrt()));
-            let found = shrinkage.mean(seen, sd, prior);
-            assert!((found - expected).abs() < 0.02 * expected, "{seen} {sd} {prior}: {found} {expected}");
+            let found = shrinkage.mean(observed, sd, prior);
+            assert!(
+                (found - expected).abs() < 0.02 * expected,
+                "{observed} {sd} {prior}: {found} {expected}"
+            );
         }
     }
 
@@ -82,12 +85,12 @@ mod tests {
         assert!((shrinkage.mean(1000.0, 1.0, 10.0) - 1000.0).abs() < 0.1);
     }
 
-    /// Empty cells get almost nothing, where zeroing the negative ones would leave 0.4 standard deviations.
+    /// Empty cells get almost nothing, where setting negative ones to 0 would leave 0.4 standard deviations.
     #[test]
     fn empty_cells_stay_empty() {
         let shrinkage = Shrinkage::new(0.2);
         let quantile = |i: usize| {
-            // Normal quantiles by inverting the logistic approximation: symmetric about 0, which is all that matters here.
+            // Normal quantiles by inverting the logistic approximation: symmetric about 0, which is sufficient here.
             let p = (i as f64 + 0.5) / 1000.0;
             (p / (1.0 - p)).ln() / 1.702
         };

@@ -1,4 +1,4 @@
-//! What documents contribute to a sum, and what becomes of it.
+//! Contributions of documents, and the M-step.
 
 use super::shrink::Shrinkage;
 use super::{Expected, TopicModel, Until};
@@ -8,34 +8,35 @@ use rand::rngs::ChaCha12Rng;
 use rand_distr::{Distribution, Gamma};
 use serde::{Deserialize, Serialize};
 
-/// What becomes of noisy cells.
+/// The treatment of noisy cells.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cells {
-    /// Negative ones are set to 0, as in the paper: $\tau/\sqrt{2\pi}$ too much on average where there is nothing.
+    /// Negative ones are set to 0, as in the paper: a bias of $\tau/\sqrt{2\pi}$ in empty cells.
     Zeroed,
-    /// Each is replaced by its posterior mean, see `shrink.rs`; and the prior of a topic is the private word frequencies.
+    /// Each is replaced by its posterior mean, see `shrink.rs`; and the prior of a topic is the private word
+    /// frequencies.
     Shrunk {
         /// The shape of the gamma prior: small if words belong to few topics.
         shape: f64,
     },
 }
 
-/// Topics while they are learnt.
+/// The state of a fit.
 #[derive(Debug, Clone)]
 pub struct Learning {
     model: TopicModel,
     until: Until,
     cells: Cells,
-    /// How many words a document has on average, if that is publicly known: clipping takes some away.
+    /// Mean length of a document, if it is publicly known: clipping shortens documents.
     mean_length: Option<f64>,
-    /// $\lambda$, the topics of each word side by side.
+    /// $\lambda$, the topics of each word adjacent.
     pub(super) lambda: Vec<f64>,
 }
 
 impl Learning {
-    /// From topics drawn at random, which are public: $\lambda \sim \mathrm{Gamma}$ of this shape and mean 1. The larger the shape, the more alike
-    /// topics are at the start.
+    /// Starts from random topics, which are public: $\lambda \sim \mathrm{Gamma}$ of this shape and mean 1. The
+    /// larger the shape, the more similar the topics.
     #[must_use]
     pub fn new(model: &TopicModel, cells: Cells, shape: f64, seed: u64) -> Self {
         let mut rng = ChaCha12Rng::seed_from_u64(seed);
@@ -45,22 +46,22 @@ impl Learning {
         Self { model: *model, until: Until::default(), cells, mean_length: None, lambda }
     }
 
-    /// With a public guess of the mean length of documents: what is left of them after clipping is scaled up to it, so that topics are as certain
-    /// as so many words make them. Not used for zeroed cells.
+    /// Sets a public guess of the mean length of documents: clipped sums are scaled up to it, so that topics have the
+    /// precision of that many words. Not used for zeroed cells.
     #[must_use]
     pub fn mean_length(mut self, words: Option<f64>) -> Self {
         self.mean_length = words;
         self
     }
 
-    /// When a document's E-step stops.
+    /// The stopping rule of a document's E-step.
     #[must_use]
     pub fn until(mut self, until: Until) -> Self {
         self.until = until;
         self
     }
 
-    /// Replaces noisy cells by what they say about the true ones; how many were negative.
+    /// Replaces noisy cells by estimates of the true ones; returns how many were negative.
     fn denoise(&self, sums: &ExpectedSums, shape: f64, out: &mut [f64]) -> u64 {
         let (k, cells) = (self.model.topics, sums.values.len() as f64);
         let sd = (sums.noise_variance.iter().sum::<f64>() / cells).sqrt();
@@ -72,7 +73,7 @@ impl Learning {
         }
         let total: f64 = topics.iter().sum::<f64>().max(sd * cells.sqrt()).max(1e-9);
         let mean = total / self.model.words as f64;
-        // Of words the frequencies are spread out less, and the noise is that of K cells.
+        // The frequencies of words vary less, and the noise is that of K cells.
         let marginal = Shrinkage::new(0.7);
         let words_sd = sd * (k as f64).sqrt();
         words.iter_mut().for_each(|x| *x = marginal.mean(*x, words_sd.max(1e-9 * mean), mean));
@@ -83,8 +84,8 @@ impl Learning {
         let scale = self.mean_length.map_or(1.0, |words| (words * sums.records / total).max(1.0));
         let rows = out.chunks_exact_mut(k).zip(sums.values.chunks_exact(k)).zip(&words);
         let mut negative = 0;
-        for ((out, seen), word) in rows {
-            for ((out, &x), topic) in out.iter_mut().zip(seen).zip(&topics) {
+        for ((out, phi_row), word) in rows {
+            for ((out, &x), topic) in out.iter_mut().zip(phi_row).zip(&topics) {
                 negative += u64::from(x < 0.0);
                 *out = prior * word + scale * shrinkage.mean(x, sd, word * topic / all_topics);
             }
@@ -117,12 +118,12 @@ impl ExpectationModel for Learning {
         expected.infer(&document, self.model.document_prior, self.until).write(out);
     }
 
-    /// $\lambda = \eta + S$, with noise taken out of $S$ as far as that is known.
+    /// $\lambda = \eta + S$, with $S$ denoised.
     fn maximise(&mut self, sums: &ExpectedSums) -> u64 {
         let mut lambda = std::mem::take(&mut self.lambda);
         let noiseless = sums.noise_variance.iter().all(|variance| *variance == 0.0);
         let negative = match self.cells {
-            // Without noise nothing is shrunk, and words that no document has keep the prior.
+            // Without noise nothing is shrunk, and words that occur in no document keep the prior.
             _ if noiseless => {
                 lambda.iter_mut().zip(&sums.values).for_each(|(l, x)| *l = self.model.word_prior + x);
                 0

@@ -33,7 +33,8 @@ fn strict() -> Until {
     Until { change: 1e-6, sweeps: 2000 }
 }
 
-/// Batch variational Bayes as in the textbook: $\gamma$ and $\phi$ in double precision, nothing left out. The topics, and the lower bound.
+/// Textbook batch variational Bayes: $\gamma$ and $\phi$ in double precision, without dropped topics. Returns the
+/// topics, and the lower bound.
 fn reference(rows: &[f64], lambda: &[f64]) -> (Vec<f64>, f64) {
     let TopicModel { document_prior: alpha, word_prior: eta, .. } = model();
     let totals: Vec<f64> = (0..TOPICS).map(|k| lambda.iter().skip(k).step_by(TOPICS).sum()).collect();
@@ -73,7 +74,7 @@ fn reference(rows: &[f64], lambda: &[f64]) -> (Vec<f64>, f64) {
     (next, bound)
 }
 
-/// The sums of the statistics of all rows, at the present topics.
+/// The sums of the statistics of all rows, at the current topics.
 fn sums(learning: &Learning, rows: &[f64]) -> ExpectedSums {
     let expected = learning.condition();
     let mut values = vec![0.0; learning.width()];
@@ -94,7 +95,7 @@ fn posterior(lambda: &[f64]) -> TopicPosterior {
     TopicPosterior { model: model(), lambda: lambda.to_vec(), noise_sd: 0.0 }
 }
 
-/// Without noise it is the textbook's algorithm, and its lower bound, documents and topics together, never falls.
+/// Without noise it is the textbook algorithm, and its lower bound, documents and topics together, never decreases.
 #[test]
 fn without_noise_it_is_batch_variational_bayes() {
     let rows = corpus(50, 1);
@@ -123,7 +124,7 @@ fn without_noise_it_is_batch_variational_bayes() {
     }
 }
 
-/// $\gamma$ and $\lambda$ are where the bound is greatest: every coordinate moved by one per cent either way makes it smaller.
+/// $\gamma$ and $\lambda$ maximise the bound: changing any coordinate by one per cent makes it smaller.
 #[test]
 fn each_step_is_an_optimum_on_fifty_documents() {
     let rows = corpus(50, 2);
@@ -157,7 +158,8 @@ fn each_step_is_an_optimum_on_fifty_documents() {
     }
 }
 
-/// Statistics are a function of one document and the topics, whatever came before; and topics that are dropped on the way change nothing.
+/// Statistics are a function of one document and the topics, not of earlier documents; and dropped topics change
+/// nothing.
 #[test]
 fn statistics_do_not_depend_on_the_documents_before() {
     let rows = corpus(30, 3);
@@ -177,8 +179,8 @@ fn statistics_do_not_depend_on_the_documents_before() {
     }
 }
 
-/// Through the wall, with the same noise for both: what is left of the difference is what the document did. Documents without a common
-/// word are farthest apart, as the non-negative ball says, and nothing that a search finds is farther.
+/// Through the wall, with the same noise for both: the difference is the effect of the document. Documents without a
+/// common word are farthest apart, as in the non-negative ball, and a search finds none farther.
 #[test]
 fn neighbouring_documents_reach_and_never_exceed_the_sensitivity() {
     struct Sum<'a>(&'a Learning, Expected);
@@ -242,7 +244,7 @@ fn fit(multiplier: Option<f64>, rows: Vec<f64>, seed: u64) -> (TopicPosterior, c
     plan.fit(records, NoiseSource::insecure_from_seed(seed), Some(&privacy), Box::new(Unlimited)).unwrap()
 }
 
-/// The three topics of simulated documents are found at epsilon 2: their words come first in some topic each.
+/// The three topics of simulated documents are found at epsilon 2: each has its words first in some topic.
 #[test]
 fn private_topics_are_found() {
     let (posterior, receipt) = fit(None, corpus(4000, 5), 1);
@@ -251,14 +253,14 @@ fn private_topics_are_found() {
     assert_eq!(tops, [vec![0; 4], vec![1; 4], vec![2; 4]].into());
     assert!(posterior.lambda.iter().all(|x| *x > 0.0 && x.is_finite()));
     assert_eq!(receipt.groups[0].width, TOPICS * WORDS);
-    // A uniform guess has a perplexity of 12, and one that knows the topic 4 at best.
+    // A uniform guess has a perplexity of 12, and one that identifies the topic 4 at best.
     let held_out: Vec<Document> =
         corpus(100, 6).chunks_exact(WORDS).map(|row| model().document(row)).collect();
     let perplexity = posterior.perplexity(&held_out);
     assert!((4.0..11.0).contains(&perplexity), "{perplexity}");
 }
 
-/// With a million times the noise two corpora without a common word give the same topics, up to what is left of a million.
+/// With a million times the noise two corpora without a common word give the same topics, up to a millionth.
 #[test]
 fn huge_noise_destroys_the_topics() {
     let only = |word: usize| {
@@ -271,8 +273,9 @@ fn huge_noise_destroys_the_topics() {
     }
 }
 
-/// Half of the documents are about three words, the others about three others: a topic each, whatever topics it starts from. One that knows the
-/// half of a document has a perplexity of about 3, one whose topics are alike has 6; none is nearer to the second.
+/// Half of the documents are about three words, the others about three others: a topic each, whatever the start.
+/// Topics that identify the half of a document have a perplexity of about 3, equal topics one of 6; all results are
+/// nearer to the first.
 #[test]
 fn no_start_is_stuck_where_topics_are_alike() {
     let model = TopicModel::new(2, 6, Layout::Counts);
@@ -289,7 +292,8 @@ fn no_start_is_stuck_where_topics_are_alike() {
     }
 }
 
-/// Coordinate ascent in double precision with nothing left out, for as many words and topics as fill some vectors and a part of one.
+/// Coordinate ascent in double precision without dropped topics, for numbers of words and topics that fill some
+/// vectors and a part of one.
 #[test]
 fn documents_of_any_length_are_as_in_the_textbook() {
     const K: usize = 21;
@@ -328,7 +332,7 @@ fn documents_of_any_length_are_as_in_the_textbook() {
     }
 }
 
-/// A plan is a file that can be edited, and one that makes no sense is refused.
+/// A plan is an editable file, and an invalid one is refused.
 #[test]
 fn plans_are_read_back_and_checked() {
     let privacy = Privacy::new(2.38, 1e-6, Adjacency::ReplaceOne).unwrap();
@@ -342,9 +346,9 @@ fn plans_are_read_back_and_checked() {
     assert!(wrong.price(1e-6).is_err());
 }
 
-/// A word that no document has keeps its prior: without noise too, other documents that have it are not impossible.
+/// A word that occurs in no document keeps its prior: other documents that contain it are not impossible.
 #[test]
-fn words_that_were_not_seen_are_not_impossible() {
+fn words_of_no_document_keep_the_prior() {
     let mut rows = corpus(300, 5);
     rows.iter_mut().step_by(WORDS).for_each(|count| *count = 0.0);
     let (records, source) = (Records::new(rows, WORDS).unwrap(), NoiseSource::insecure_from_seed(1));
