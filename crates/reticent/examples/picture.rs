@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 /// The probability of readmission of a patient who came by appointment: age in years, mean, and the ends of the interval, all three in percent.
 fn curve(fit: &Fitted) -> Result<Vec<[f64; 4]>, &'static str> {
-    let at = |share: f64| match fit.posterior().predict(&[2.0 * share - 1.0, -1.0], &[]) {
+    let at = |share: f64| match fit.posterior().predict_row(&[2.0 * share - 1.0, -1.0], &[]) {
         Predicted::Class { probability, score, link, variances } => {
             let sd = (variances.records + variances.privacy).sqrt();
             let [low, high] = [-QUANTILE, QUANTILE].map(|z| 100.0 * link.probability(score + z * sd));

@@ -3,9 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use reticent_core::budget::{Adjacency, Privacy};
-use reticent_core::model::{
-    Limits, Model, Posterior, Score, SettingValue, TableShape, check_settings, model,
-};
+use reticent_core::model::{Limits, Model, Posterior, SettingValue, TableShape, check_settings, model};
 use reticent_core::observer::Step;
 use reticent_core::receipt::{BOUNDS_WERE_STATED, Receipt};
 use reticent_core::wall::{Closed, NoiseSource, Wall};

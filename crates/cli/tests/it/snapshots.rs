@@ -5,8 +5,6 @@
 
 use std::fmt::Write as _;
 
-use clap::CommandFactory as _;
-
 use crate::fit::{Case, SCHEMA};
 use crate::{reticent, stdout};
 

@@ -44,10 +44,8 @@ fn columns() -> Vec<(&'static str, ArrayRef)> {
     let wide = wide.with_precision_and_scale(76, 2).expect("two digits");
     let half =
         cast(&Float32Array::from(vec![Some(1.0), None, Some(f32::NAN)]), &DataType::Float16).expect("halves");
-    let part: (Arc<arrow_schema::Field>, ArrayRef) = (
-        Arc::new(arrow_schema::Field::new("a", DataType::Int64, true)),
-        array(Int64Array::from(vec![1, 2, 3])),
-    );
+    let part: (Arc<Field>, ArrayRef) =
+        (Arc::new(Field::new("a", DataType::Int64, true)), array(Int64Array::from(vec![1, 2, 3])));
     vec![
         ("byte", array(Int8Array::from(vec![Some(1), None, Some(-128)]))),
         ("long", array(Int64Array::from(vec![Some(1), None, Some(i64::MIN)]))),
