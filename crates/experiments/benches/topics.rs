@@ -7,7 +7,7 @@
 #![allow(clippy::print_stdout, reason = "a bench reports")]
 
 use reticent_core::budget::Unlimited;
-use reticent_core::engine::vb::StepSize;
+use reticent_core::engine::vb::{StepSize, VbPlan as _};
 use reticent_core::model::topics::{Layout, TopicModel, TopicPosterior, TopicsPlan};
 use reticent_core::wall::NoiseSource;
 use reticent_experiments::vips::Corpus;

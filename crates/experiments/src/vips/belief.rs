@@ -6,7 +6,7 @@ use crate::figure::{Scale, Series, lines};
 use crate::table::{Cell, Table};
 use reticent_accounting::{Event, Method as Accountant, Sampling, account};
 use reticent_core::budget::{Adjacency, Privacy, Unlimited};
-use reticent_core::engine::vb::StepSize;
+use reticent_core::engine::vb::{StepSize, VbPlan as _};
 use reticent_core::model::sigmoid_belief::{BeliefModel, BeliefPlan, Curvature};
 use reticent_core::wall::{NoiseSource, Records, WallError};
 use serde::Serialize;

@@ -6,7 +6,7 @@ use crate::figure::{Scale, Series, lines};
 use crate::table::{Cell, Table, digits};
 use reticent_accounting::{Event, Method as Accountant, Sampling, account};
 use reticent_core::budget::{Adjacency, Privacy, Unlimited};
-use reticent_core::engine::vb::{Composition, StepSize};
+use reticent_core::engine::vb::{Composition, StepSize, VbPlan as _};
 use reticent_core::model::topics::{Cells, Layout, TopicModel, TopicPosterior, TopicsPlan};
 use reticent_core::wall::NoiseSource;
 use serde::Serialize;

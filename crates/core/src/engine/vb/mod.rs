@@ -24,9 +24,11 @@
 //! variational inference", JMLR 2013.
 
 mod composition;
+mod plan;
 mod share;
 
 pub use composition::Composition;
+pub use plan::VbPlan;
 pub use share::Share;
 
 use crate::budget::{Guarantee, NotPrivate};

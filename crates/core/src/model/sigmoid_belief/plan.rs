@@ -1,15 +1,14 @@
 //! The planned releases and their cost, from public numbers.
 
-use crate::budget::{Adjacency, Ledger, Privacy};
-use crate::engine::vb::{Composition, Share, StepSize, Vb};
+use crate::budget::{Adjacency, Privacy};
+use crate::engine::vb::{Composition, Share, StepSize, Vb, VbPlan};
 use crate::field;
 use crate::field::FieldError;
 use crate::model::planned::{out_of_range, same_shape};
 use crate::model::sigmoid_belief::{BeliefLearning, BeliefModel, BeliefPosterior, Curvature};
 use crate::model::{Estimate, ModelError, Planned, Posterior, TableShape};
-use crate::receipt::Receipt;
-use crate::wall::{Geometry, NoiseSource, Plan, PlanError, Records, Sampler, SumId, Sums, Wall, WallError};
-use reticent_accounting::{Cost, Sampling};
+use crate::wall::{Geometry, Plan, PlanError, Sampler, SumId, Sums, Wall, WallError};
+use reticent_accounting::Sampling;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -106,8 +105,12 @@ impl BeliefPlan {
             other => other,
         }
     }
+}
 
-    pub(crate) fn releases(&self) -> Result<(Plan, SumId), PlanError> {
+impl VbPlan for BeliefPlan {
+    type Posterior = BeliefPosterior;
+
+    fn sums(&self) -> Result<(Plan, SumId), PlanError> {
         self.validate()?;
         let what = "statistics of the network";
         if let Some(fault) = self.model.fault() {
@@ -125,36 +128,8 @@ impl BeliefPlan {
         Ok((plan, id))
     }
 
-    /// The cost of the plan.
-    ///
-    /// # Errors
-    /// Those of the wall.
-    pub fn price(&self, delta: f64) -> Result<Cost, PlanError> {
-        self.releases()?.0.price(delta)
-    }
-
-    /// Runs the plan on records, whose numbers above 0 are ones; without privacy if there is no budget.
-    ///
-    /// # Errors
-    /// Those of the wall.
-    pub fn fit(
-        &self,
-        records: Records,
-        source: NoiseSource,
-        privacy: Option<&Privacy>,
-        ledger: Box<dyn Ledger>,
-    ) -> Result<(BeliefPosterior, Receipt), WallError> {
-        let mut wall = Wall::open(records, source, self.releases()?.0, privacy, ledger)?;
-        let (posterior, projections) = self.fit_through(&mut wall)?;
-        Ok((posterior, wall.finish(projections)?))
-    }
-
-    /// Fits through a wall of this plan. Returns the number of projections with the posterior.
-    ///
-    /// # Errors
-    /// Those of the wall.
-    pub fn fit_through(&self, wall: &mut Wall) -> Result<(BeliefPosterior, u64), WallError> {
-        let (_, id) = self.releases()?;
+    fn fit_through(&self, wall: &mut Wall) -> Result<(BeliefPosterior, u64), WallError> {
+        let (_, id) = self.sums()?;
         let mut learning = BeliefLearning::new(&self.model, self.start_seed);
         let mut vb = Vb::new(self.records, vec![0.0; self.model.width()]);
         for _ in 0..self.steps {
@@ -191,7 +166,7 @@ impl Planned for BeliefPlan {
     }
 
     fn releases(&self) -> Result<Plan, ModelError> {
-        Ok(BeliefPlan::releases(self).map_err(WallError::from)?.0)
+        Ok(self.sums().map_err(WallError::from)?.0)
     }
 
     fn why(&self) -> Vec<String> {

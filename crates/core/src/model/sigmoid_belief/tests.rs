@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::budget::{Adjacency, Privacy, Unlimited};
-use crate::engine::vb::{ExpectationModel, ExpectedSums};
+use crate::engine::vb::{ExpectationModel, ExpectedSums, VbPlan as _};
 use crate::wall::{NoiseSource, Records};
 use rand::rngs::ChaCha12Rng;
 use rand::{RngExt, SeedableRng};

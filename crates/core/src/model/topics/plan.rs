@@ -1,16 +1,15 @@
 //! The planned releases and their cost, from public numbers.
 
-use crate::budget::{Adjacency, Ledger, Privacy};
-use crate::engine::vb::{Composition, StepSize, Vb};
+use crate::budget::{Adjacency, Privacy};
+use crate::engine::vb::{Composition, StepSize, Vb, VbPlan};
 use crate::field;
 use crate::field::FieldError;
 use crate::model::planned::{out_of_range, same_shape};
 use crate::model::topics::posterior::Read;
 use crate::model::topics::{Cells, Layout, Learning, TopicModel, TopicPosterior};
 use crate::model::{Estimate, ModelError, Planned, Posterior, TableShape};
-use crate::receipt::Receipt;
-use crate::wall::{Geometry, NoiseSource, Plan, PlanError, Records, Sampler, SumId, Sums, Wall, WallError};
-use reticent_accounting::{Cost, Sampling};
+use crate::wall::{Geometry, Plan, PlanError, Sampler, SumId, Sums, Wall, WallError};
+use reticent_accounting::Sampling;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -132,8 +131,12 @@ impl TopicsPlan {
             why: Vec::new(),
         }
     }
+}
 
-    pub(crate) fn releases(&self) -> Result<(Plan, SumId), PlanError> {
+impl VbPlan for TopicsPlan {
+    type Posterior = TopicPosterior;
+
+    fn sums(&self) -> Result<(Plan, SumId), PlanError> {
         self.validate()?;
         let what = "words of each topic";
         if let Some(fault) = self.model.fault() {
@@ -151,36 +154,8 @@ impl TopicsPlan {
         Ok((plan, id))
     }
 
-    /// The cost of the plan.
-    ///
-    /// # Errors
-    /// Those of the wall.
-    pub fn price(&self, delta: f64) -> Result<Cost, PlanError> {
-        self.releases()?.0.price(delta)
-    }
-
-    /// Runs the plan on documents; without privacy if there is no budget.
-    ///
-    /// # Errors
-    /// Those of the wall.
-    pub fn fit(
-        &self,
-        records: Records,
-        source: NoiseSource,
-        privacy: Option<&Privacy>,
-        ledger: Box<dyn Ledger>,
-    ) -> Result<(TopicPosterior, Receipt), WallError> {
-        let mut wall = Wall::open(records, source, self.releases()?.0, privacy, ledger)?;
-        let (posterior, projections) = self.fit_through(&mut wall)?;
-        Ok((posterior, wall.finish(projections)?))
-    }
-
-    /// Fits through a wall of this plan. Returns the number of projections with the posterior.
-    ///
-    /// # Errors
-    /// Those of the wall.
-    pub fn fit_through(&self, wall: &mut Wall) -> Result<(TopicPosterior, u64), WallError> {
-        let (_, id) = self.releases()?;
+    fn fit_through(&self, wall: &mut Wall) -> Result<(TopicPosterior, u64), WallError> {
+        let (_, id) = self.sums()?;
         let mut learning = Learning::new(&self.model, self.cells, self.start_shape, self.start_seed)
             .mean_length(self.mean_length);
         // Small steps keep a share of the start.
@@ -229,7 +204,7 @@ impl Planned for TopicsPlan {
     }
 
     fn releases(&self) -> Result<Plan, ModelError> {
-        Ok(TopicsPlan::releases(self).map_err(WallError::from)?.0)
+        Ok(self.sums().map_err(WallError::from)?.0)
     }
 
     fn why(&self) -> Vec<String> {

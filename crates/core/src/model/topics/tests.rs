@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::budget::{Adjacency, Privacy, Unlimited};
-use crate::engine::vb::{ExpectationModel, ExpectedSums, StepSize};
+use crate::engine::vb::{ExpectationModel, ExpectedSums, StepSize, VbPlan as _};
 use crate::family::digamma;
 use crate::wall::{Geometry, NoiseSource, Plan, Query, Records, Sampler, Sums, Wall};
 use rand::rngs::ChaCha12Rng;
