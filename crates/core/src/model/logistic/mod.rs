@@ -129,4 +129,6 @@ impl Model for Logistic {
 }
 
 #[cfg(test)]
+mod pooled_tests;
+#[cfg(test)]
 mod tests;
