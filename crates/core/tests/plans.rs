@@ -43,11 +43,12 @@ impl Ledger for Refusing {
 /// A table shape that the model can be privately planned for, with a plan; `None` if it cannot.
 fn planned(model: &dyn Model, privacy: &Privacy) -> Option<(TableShape, Value)> {
     let columns = [&[1, 3][..], &[1, 1], &[3, 4, 2]];
-    let kinds =
-        columns.iter().flat_map(|columns| model.targets().iter().map(move |target| (columns, *target)));
+    let kinds = columns
+        .iter()
+        .flat_map(|columns| model.declaration().targets.iter().map(move |target| (columns, *target)));
     kinds.into_iter().find_map(|(columns, target)| {
         let mut shape = TableShape::new(columns.to_vec(), target, RECORDS);
-        for setting in model.settings().iter().filter(|setting| setting.default().is_none()) {
+        for setting in model.declaration().settings.iter().filter(|setting| setting.default().is_none()) {
             let value = match setting.kind {
                 SettingKind::Integer { .. } => 2u64.into(),
                 _ => 0.2.into(),

@@ -14,8 +14,7 @@ use plan::MeansPlan;
 use posterior::Means;
 use reticent_core::budget::{Adjacency, Privacy};
 use reticent_core::model::{
-    Declaration, Model, ModelError, Planned, Posterior, Reference, Saved, Setting, Settings, TableShape,
-    Target, parse,
+    Declaration, Model, ModelError, Planned, Posterior, Saved, Setting, Settings, TableShape, Target, parse,
 };
 use serde_json::Value;
 
