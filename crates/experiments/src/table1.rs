@@ -56,7 +56,7 @@ pub enum Method {
         /// Epsilon of the budget.
         epsilon: f64,
     },
-    /// SEP without privacy, initialised at the result of [`Ours`](Self::Ours).
+    /// SEP without privacy, initialised at the result of [`DpSep`](Self::DpSep).
     SepSameStart {
         /// Epsilon of the budget.
         epsilon: f64,
@@ -299,7 +299,7 @@ pub fn run(
 /// Compares a fit with the truth.
 ///
 /// # Errors
-/// [`MetricError`] if their shapes differ.
+/// [`MetricError`](metrics::MetricError) if their shapes differ.
 pub fn outcome(
     data: &mixture::Mixture,
     truth: &[Moments],

@@ -140,7 +140,7 @@ impl Ledger {
     /// As [`open`](Self::open), but falls back to read-only access if the file or its medium cannot be written. Changes are errors then.
     ///
     /// # Errors
-    /// Those of [`open`](Self::open), and [`OldFormat`](LedgerError::Former) if it would have to be converted first.
+    /// Those of [`open`](Self::open), and [`OldFormat`](LedgerError::OldFormat) if it would have to be converted first.
     pub fn open_to_read(path: impl AsRef<Path>) -> Result<Self, LedgerError> {
         Ok(Self { store: Store::open_to_read(path.as_ref())? })
     }
@@ -254,7 +254,7 @@ impl Ledger {
     /// The run that was reserved with a token, if any.
     ///
     /// # Errors
-    /// [`DifferentRun`](LedgerError::OtherRun) if it was for another data set or plan.
+    /// [`DifferentRun`](LedgerError::DifferentRun) if it was for another data set or plan.
     pub fn find(&self, token: &Token, data_set: &str, plan_json: &str) -> Result<Option<Found>, LedgerError> {
         self.store.read(|transaction| {
             let Some(row) = ChargeRow::with_token(transaction, &token.0)? else { return Ok(None) };
@@ -319,7 +319,7 @@ impl Ledger {
     /// Attacked by `only_the_newest_journal_of_a_run_can_be_resumed`.
     ///
     /// # Errors
-    /// [`StaleJournal`](LedgerError::Overtaken) if another digest than `from` is recorded.
+    /// [`StaleJournal`](LedgerError::StaleJournal) if another digest than `from` is recorded.
     pub fn advance(
         &mut self,
         reservation: &Reservation,

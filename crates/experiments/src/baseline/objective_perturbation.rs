@@ -48,7 +48,7 @@ impl ObjectivePerturbation {
     /// Weights and, last, the bias. Records are rows of inputs and the class, -1 or 1.
     ///
     /// # Errors
-    /// [`FitError::Definition(DefinitionError::Baseline)`] for settings that make no sense, or if there is no minimum.
+    /// [`FitError`] for invalid settings, or if the minimum is not found.
     pub fn fit(&self, values: &[f64], inputs: usize, seed: u64) -> Result<Vec<f64>, FitError> {
         let positive = [self.epsilon, self.ridge, self.radius].iter().all(|x| *x > 0.0 && x.is_finite());
         if !(positive && (0.0..1.0).contains(&self.delta)) {
