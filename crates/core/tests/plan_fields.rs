@@ -394,7 +394,7 @@ fn settings_are_refused_out_of_their_ranges() {
     let panicked = Mutex::new(Vec::new());
     for &of in models() {
         let case = cases.iter().find(|case| case.model == of.name()).unwrap();
-        for setting in of.settings() {
+        for setting in of.declaration().settings {
             let plan = |value: SettingValue| {
                 let mut shape = case.shape();
                 shape.settings.insert(setting.name.into(), value);

@@ -69,7 +69,7 @@ fn fit(model: &TopicModel, corpus: &Corpus, seed: u64) -> Result<TopicPosterior,
 fn run(plan: &TopicsPlan, corpus: &Corpus) -> Result<TopicPosterior, Box<dyn Error>> {
     let layout = plan.model.layout;
     let records = corpus.stream(DOCUMENTS, layout)?;
-    Ok(plan.fit(records, NoiseSource::from_os()?, None, Box::new(Unlimited))?.0)
+    Ok(plan.run(records, NoiseSource::from_os()?, None, Box::new(Unlimited))?.0)
 }
 
 fn peer(

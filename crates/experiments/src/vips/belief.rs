@@ -96,7 +96,7 @@ impl Experiment {
         let fit = |privacy: Option<&Privacy>| -> Result<f64, ExperimentError> {
             let records = Records::new(train.values.clone(), train.pixels)?;
             let source = NoiseSource::from_os().map_err(WallError::from)?;
-            let (posterior, _) = plan.fit(records, source, privacy, Box::new(Unlimited))?;
+            let (posterior, _) = plan.run(records, source, privacy, Box::new(Unlimited))?;
             let images = test.values.chunks_exact(test.pixels).take(self.tested);
             let count = images.len().max(1) as f64;
             let accuracy = |image: &[f64]| {

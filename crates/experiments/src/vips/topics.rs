@@ -179,7 +179,7 @@ impl Experiment {
         // The printed noise exceeds the budget, so its own cost is allowed.
         let allowed = cost.map(|cost| Privacy::new(cost * (1.0 + 1e-9), self.delta, Adjacency::ReplaceOne));
         let allowed = allowed.transpose()?;
-        let (posterior, _) = plan.fit(records, source, allowed.as_ref(), Box::new(Unlimited))?;
+        let (posterior, _) = plan.run(records, source, allowed.as_ref(), Box::new(Unlimited))?;
         let perplexity = posterior.perplexity(&corpus.held_out(documents));
         Ok(Outcome { method, perplexity, epsilon_as_printed, epsilon: cost, posterior })
     }
@@ -325,7 +325,7 @@ mod tests {
         let model = TopicModel::new(2, 20, Layout::Slots(15));
         let plan = TopicsPlan::without_privacy(&model, 3000, None, 2);
         let fit = |records: Records| {
-            plan.fit(records, NoiseSource::from_os().unwrap(), None, Box::new(Unlimited)).unwrap().0
+            plan.run(records, NoiseSource::from_os().unwrap(), None, Box::new(Unlimited)).unwrap().0
         };
         let mut rows = vec![0.0; 3000 * 15];
         for (row, document) in rows.chunks_exact_mut(15).zip(&*corpus.documents) {

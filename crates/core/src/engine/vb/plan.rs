@@ -34,7 +34,7 @@ pub trait VbPlan {
     ///
     /// # Errors
     /// Those of the wall.
-    fn fit(
+    fn run(
         &self,
         records: Records,
         source: NoiseSource,

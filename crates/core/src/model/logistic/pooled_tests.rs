@@ -11,7 +11,7 @@ use crate::model::prediction::Prediction;
 use crate::wall::{NoiseSource, Query, Records};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_distr::{Distribution, StandardNormal};
+use rand_distr::StandardNormal;
 
 /// Records of columns with these numbers of levels, and classes by weights that are normal with standard deviation
 /// `sd`; the bias is 0. Columns are correlated: a share of levels and numbers is determined by one draw for all of a

@@ -1,6 +1,4 @@
-use super::curvature::Curvature;
 use super::frame::tests::frame;
-use super::plan::Kind;
 use super::query::{CentredScores, ClassSums, Curvatures, Products, Scores};
 use super::*;
 use crate::budget::{Adjacency, Privacy, Unlimited};
@@ -9,7 +7,6 @@ use crate::family::Gamma;
 use crate::math::matrix;
 use crate::math::symmetric;
 use crate::math::vector::{dot, sigmoid};
-use crate::model::prediction::Prediction;
 use crate::wall::{Geometry, NoiseSource, Plan, Query, Records, Sampler, Sums, Wall};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};

@@ -224,7 +224,7 @@ fn fit(epsilon: f64, huge: bool, rows: Vec<f64>, curvature: Curvature) -> Belief
         (plan.noise_multiplier, plan.steps) = (1e6, 1);
     }
     let records = Records::new(rows, OUTPUTS).unwrap();
-    plan.fit(records, NoiseSource::insecure_from_seed(5), Some(&privacy), Box::new(Unlimited)).unwrap().0
+    plan.run(records, NoiseSource::insecure_from_seed(5), Some(&privacy), Box::new(Unlimited)).unwrap().0
 }
 
 /// At epsilon 4 the halves of simulated records are found: they are reconstructed better than by the most frequent
@@ -259,7 +259,7 @@ fn noise_leaves_the_biases_alone() {
     let privacy = Privacy::new(plan.price(1e-6).unwrap().epsilon.upper + 0.1, 1e-6, Adjacency::ReplaceOne);
     let (records, source) = (Records::new(train, 40).unwrap(), NoiseSource::insecure_from_seed(4));
     let privacy = privacy.unwrap();
-    let (posterior, _) = plan.fit(records, source, Some(&privacy), Box::new(Unlimited)).unwrap();
+    let (posterior, _) = plan.run(records, source, Some(&privacy), Box::new(Unlimited)).unwrap();
     let accuracy = test.chunks_exact(40).map(|row| posterior.accuracy(&ones(row))).sum::<f64>() / 200.0;
     // 8,000 draws: 0.8 within 4 standard errors of 0.0045, and no more than a pixel in forty lost.
     assert!(accuracy > 0.8 - 0.018 - 0.025, "{accuracy}");

@@ -241,7 +241,7 @@ fn fit(multiplier: Option<f64>, rows: Vec<f64>, seed: u64) -> (TopicPosterior, c
         plan.noise_multiplier = multiplier;
     }
     let records = Records::new(rows, WORDS).unwrap();
-    plan.fit(records, NoiseSource::insecure_from_seed(seed), Some(&privacy), Box::new(Unlimited)).unwrap()
+    plan.run(records, NoiseSource::insecure_from_seed(seed), Some(&privacy), Box::new(Unlimited)).unwrap()
 }
 
 /// The three topics of simulated documents are found at epsilon 2: each has its words first in some topic.
@@ -286,7 +286,7 @@ fn no_start_is_stuck_where_topics_are_alike() {
         plan.start_seed = seed;
         let records = Records::new((0..500).flat_map(row).collect(), 6).unwrap();
         let source = NoiseSource::insecure_from_seed(1);
-        let (posterior, _) = plan.fit(records, source, None, Box::new(Unlimited)).unwrap();
+        let (posterior, _) = plan.run(records, source, None, Box::new(Unlimited)).unwrap();
         let perplexity = posterior.perplexity(&held_out);
         assert!(perplexity < 18f64.sqrt(), "seed {seed}: {perplexity}");
     }
@@ -353,7 +353,7 @@ fn words_of_no_document_keep_the_prior() {
     rows.iter_mut().step_by(WORDS).for_each(|count| *count = 0.0);
     let (records, source) = (Records::new(rows, WORDS).unwrap(), NoiseSource::insecure_from_seed(1));
     let plan = TopicsPlan::without_privacy(&model(), 300, None, 5);
-    let (posterior, _) = plan.fit(records, source, None, Box::new(Unlimited)).unwrap();
+    let (posterior, _) = plan.run(records, source, None, Box::new(Unlimited)).unwrap();
     // Exactly the prior, in every topic.
     assert_eq!(posterior.lambda[..TOPICS], [model().word_prior; TOPICS]);
 }
