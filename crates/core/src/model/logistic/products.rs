@@ -107,13 +107,16 @@ pub(super) struct Inputs {
 
 impl Inputs {
     /// From what sums by class say and released products of so many records; and whether eigenvalues had to be raised.
+    ///
+    /// # Errors
+    /// [`EigenError`] if the covariance is not finite.
     pub(super) fn read(
         known: &Independent,
         frame: &Frame,
         released: &Released,
         columns: &[usize],
         n: f64,
-    ) -> (Self, bool) {
+    ) -> Result<(Self, bool), EigenError> {
         let (mean, size) = (&known.mean, known.mean.len());
         let sd = released.noise_sd[0];
         let counts = released.values.last().map_or(0.0, |sum| sum / (LAST * n));
@@ -178,9 +181,9 @@ impl Inputs {
         }
         // The bias does not vary; what it is does not matter to the others.
         covariance[size * size - 1] = 1.0;
-        let raised = matrix::raise_eigenvalues(&mut covariance, size, MIN);
+        let raised = matrix::raise_eigenvalues(&mut covariance, size, MIN)?;
         covariance[size * size - 1] = 0.0;
-        (Self { size, scale: 0.25 * total, covariance, doubt, mean_doubt }, raised)
+        Ok((Self { size, scale: 0.25 * total, covariance, doubt, mean_doubt }, raised))
     }
 
     /// $Cx$.
@@ -258,7 +261,7 @@ mod tests {
         // Longer than any record: all of them count.
         frame.radius = 10.0;
         let products = sum(&Products { columns: &COLUMNS, frame: &frame });
-        (Inputs::read(&known, &frame, &products, &COLUMNS, 420.0).0, rows)
+        (Inputs::read(&known, &frame, &products, &COLUMNS, 420.0).expect("finite").0, rows)
     }
 
     #[test]

@@ -59,8 +59,8 @@ struct Linear {
 /// The posterior of the weights, first with and then without the privacy noise; `None` if numbers have got out of hand.
 pub(super) fn posterior(path: &Path, prior: Gamma) -> Option<[Moments; 2]> {
     let spectral = path.curvature.spectral();
-    let (curvature, _) = path.curvature.mapped(|value| value.max(FLOOR * spectral));
-    let (cautious, _) = path.curvature.mapped(|value| (value - CAUTION * spectral).max(0.0));
+    let (curvature, _) = path.curvature.mapped(|value| value.max(FLOOR * spectral)).ok()?;
+    let (cautious, _) = path.curvature.mapped(|value| (value - CAUTION * spectral).max(0.0)).ok()?;
     let n = curvature.size;
     let linear = respond(path, &curvature.elements, &cautious.elements, n);
     let known = added(&linear.records, &linear.scores, 1.0);
