@@ -20,7 +20,7 @@
 //! Vinaroz, Park, "DP-SEP! Differentially private stochastic expectation propagation", Theorem 4.1 and Section 8.
 //! Tropp, "An introduction to matrix concentration inequalities", 2015, Theorem 4.1.1.
 
-use crate::math::matrix::{cholesky, eigen, inverse, sandwich, times};
+use crate::math::matrix::{Eigen, cholesky, eigen, inverse, sandwich, times};
 use crate::math::symmetric::{from_coordinates, to_coordinates, width};
 
 /// Noise in the mean and the covariance of a posterior.
@@ -294,15 +294,15 @@ fn inverted(matrix: &[f64], size: usize) -> Vec<f64> {
 
 /// The symmetric square root of a positive definite matrix.
 fn root(matrix: &[f64], size: usize) -> Vec<f64> {
-    let (values, vectors) = eigen(matrix, size);
-    let cell = |i: usize, j: usize| {
-        (0..size).map(|k| values[k].max(0.0).sqrt() * vectors[k * size + i] * vectors[k * size + j]).sum()
-    };
-    (0..size * size).map(|ij| cell(ij / size, ij % size)).collect()
+    found(matrix, size).mapped(|value| value.max(0.0).sqrt())
 }
 
 fn largest_eigenvalue(matrix: &[f64], size: usize) -> f64 {
-    eigen(matrix, size).0.into_iter().fold(f64::NEG_INFINITY, f64::max)
+    found(matrix, size).values.into_iter().fold(f64::NEG_INFINITY, f64::max)
+}
+
+fn found(matrix: &[f64], size: usize) -> Eigen {
+    eigen(matrix, size).expect("the matrix must be finite, and its eigenvalues must converge")
 }
 
 fn trace(matrix: &[f64], size: usize) -> f64 {

@@ -129,7 +129,8 @@ impl Gaussian {
         matrix::cholesky(&precision, d, &mut l) && natural.iter().all(|x| x.is_finite())
     }
 
-    /// Raises eigenvalues of the precision below `floor` to it, and keeps $\lambda$. Returns whether any was raised.
+    /// Raises eigenvalues of the precision below `floor` to it, and keeps $\lambda$. Returns whether any was raised. A precision
+    /// that is not finite is left as it is: [`is_proper`](Self::is_proper) and [`moments`](Self::moments) refuse it.
     pub fn project(self, natural: &mut [f64], floor: f64) -> bool {
         let d = self.dimension;
         match self.covariance {
@@ -142,7 +143,7 @@ impl Gaussian {
                 }
                 let mut precision = vec![0.0; d * d];
                 self.precision(natural, &mut precision);
-                let raised = matrix::raise_eigenvalues(&mut precision, d, floor);
+                let raised = matrix::raise_eigenvalues(&mut precision, d, floor).unwrap_or(false);
                 if raised {
                     self.set_precision(&precision, natural);
                 }

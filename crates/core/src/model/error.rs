@@ -1,6 +1,7 @@
 //! Errors of planning, fitting and loading models.
 
 use crate::budget::LedgerError;
+use crate::math::matrix::EigenError;
 use crate::model::settings::SettingKind;
 use crate::model::{Estimate, Limits};
 use crate::wall::{PlanError, WallError};
@@ -80,6 +81,8 @@ pub enum FitError {
     NoDelta,
     #[error("the posterior became improper: the plan has too little noise or too large steps")]
     Improper,
+    #[error("{0}: the plan has too little noise or too large steps")]
+    Eigen(#[from] EigenError),
     #[error(transparent)]
     Plan(#[from] PlanError),
     #[error(transparent)]
@@ -175,7 +178,7 @@ impl FitError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Wall(error) => wall_kind(error),
-            Self::Improper => ErrorKind::Internal,
+            Self::Improper | Self::Eigen(_) => ErrorKind::Internal,
             _ => ErrorKind::Settings,
         }
     }

@@ -112,7 +112,7 @@ fn information(model: &Linear, set: &[Site], records: usize, norm: f64, noise_sd
     precision = (0..d * d).map(|k| 0.5 * (precision[k] + precision[k % d * d + k / d])).collect();
     (0..d).for_each(|i| precision[i * (d + 1)] += model.precisions[i]);
     let mut factor = vec![0.0; d * d];
-    matrix::cholesky(&precision, d, &mut factor).then_some(())?;
+    matrix::wide_cholesky(&precision, d, &mut factor).then_some(())?;
     let log = matrix::log_determinant(&factor, d);
     let covariance = matrix::symmetric_inverse(&precision, d)?;
     Some((log, (0..d).map(|i| covariance[i * (d + 1)]).sum::<f64>() / d as f64))

@@ -47,7 +47,8 @@ pub use site::LinearCavity;
 
 use crate::engine::{Block, Noise, Simulate, SiteModel};
 use crate::family::{Covariance, Gamma, Gaussian};
-use crate::math::{matrix, symmetric};
+use crate::math::matrix::{self, EigenError};
+use crate::math::symmetric;
 use crate::model::DefinitionError;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
@@ -182,6 +183,9 @@ impl Linear {
     /// Raises the eigenvalues of the precision to the floor, for weights in units of the prior's. A raised direction
     /// has no information, so the mean in it is limited to one standard deviation of the prior from 0. Returns
     /// whether there was one.
+    ///
+    /// If the eigenvalues do not converge, every direction counts as raised: the diagonal is raised by as much as the
+    /// Gershgorin bound is below the floor. A precision that is not finite is left as it is, and has no moments.
     fn raise(&self, weights: &mut [f64]) -> bool {
         let (d, floor) = (self.family.dimension, self.floor);
         let (lambda, precision) = weights.split_at_mut(d);
@@ -193,25 +197,34 @@ impl Linear {
             }
             return raised;
         }
-        if matrix::gershgorin_bound(precision, d) >= floor {
+        let bound = matrix::gershgorin_bound(precision, d);
+        if bound >= floor {
             return false;
         }
         let mut dense = vec![0.0; d * d];
         symmetric::from_coordinates(precision, d, &mut dense);
-        let (values, vectors) = matrix::eigen(&dense, d);
-        let mut raised = false;
-        for (value, vector) in values.iter().zip(vectors.chunks_exact(d)).filter(|(value, _)| **value < floor)
-        {
-            raised = true;
-            let along: f64 = lambda.iter().zip(vector).map(|(a, b)| a * b).sum();
-            let kept = along.clamp(-floor, floor);
-            lambda.iter_mut().zip(vector).for_each(|(a, b)| *a += (kept - along) * b);
-            for (k, x) in dense.iter_mut().enumerate() {
-                *x += (floor - value) * vector[k / d] * vector[k % d];
+        match matrix::eigen(&dense, d) {
+            Ok(found) => {
+                let mut raised = false;
+                for (_, vector) in found.pairs().filter(|(value, _)| *value < floor) {
+                    raised = true;
+                    let along: f64 = lambda.iter().zip(vector).map(|(a, b)| a * b).sum();
+                    let kept = along.clamp(-floor, floor);
+                    lambda.iter_mut().zip(vector).for_each(|(a, b)| *a += (kept - along) * b);
+                }
+                let missing = found.mapped(|value| (floor - value).max(0.0));
+                dense.iter_mut().zip(&missing).for_each(|(x, missing)| *x += missing);
+                symmetric::to_coordinates(&dense, d, precision);
+                raised
             }
+            Err(EigenError::NoConvergence { .. }) => {
+                lambda.iter_mut().for_each(|x| *x = x.clamp(-floor, floor));
+                (0..d).for_each(|k| dense[k * (d + 1)] += floor - bound);
+                symmetric::to_coordinates(&dense, d, precision);
+                true
+            }
+            Err(EigenError::NotFinite { .. }) => false,
         }
-        symmetric::to_coordinates(&dense, d, precision);
-        raised
     }
 }
 

@@ -128,6 +128,7 @@ impl LinearPosterior {
 }
 
 /// Noise-aware moments of the weights; those without noise are the start.
+/// `None` if they are improper, or if the eigenvalues of the precision are not finite or do not converge.
 pub(super) fn noise_aware(
     model: &Linear,
     likelihood: &[f64],
@@ -135,10 +136,10 @@ pub(super) fn noise_aware(
     naive: &Moments,
 ) -> Option<Moments> {
     let (family, d) = (model.family, model.family.dimension);
-    let (information, shift_of) = discounted(model, likelihood, noise);
+    let (information, shift_of) = discounted(model, likelihood, noise)?;
     // A variance is clipped to 0 from below, whatever the rounding.
     let mut residual_covariance = information.clone();
-    matrix::raise_eigenvalues(&mut residual_covariance, d, 0.0);
+    matrix::raise_eigenvalues(&mut residual_covariance, d, 0.0).ok()?;
     let mut found = naive.clone();
     let mut centre = vec![0.0; d];
     // The noise depends on the mean; a few iterations converge, as more noise only shrinks the mean.
@@ -168,27 +169,25 @@ pub(super) fn noise_aware(
 /// $p(1 + 3\sigma^2/p^2)^{-1/2}$ replaces $p$. Eigenvectors depend on the noise too: eigenvalues of a symmetric
 /// matrix of noise of standard deviation $s$ have the mean square $s^2(d + 1)/2$, which is $\sigma^2$. Directions in
 /// which all precision may be noise keep the prior.
-fn discounted(model: &Linear, likelihood: &[f64], noise: &Noise) -> (Vec<f64>, Vec<f64>) {
+fn discounted(model: &Linear, likelihood: &[f64], noise: &Noise) -> Option<(Vec<f64>, Vec<f64>)> {
     let (family, d) = (model.family, model.family.dimension);
     let mut information = vec![0.0; d * d];
     family.precision(likelihood, &mut information);
     let precisions = d..family.width();
     let mean = noise.variances()[precisions.clone()].iter().sum::<f64>() / precisions.len() as f64;
     if mean == 0.0 {
-        return (information, likelihood[..d].to_vec());
+        return Some((information, likelihood[..d].to_vec()));
     }
     let directions = if family.covariance == Covariance::Full { (d + 1) as f64 / 2.0 } else { 1.0 };
-    let (values, vectors) = matrix::eigen(&information, d);
-    let (mut left, mut shift) = (vec![0.0; d * d], vec![0.0; d]);
-    for (value, vector) in values.into_iter().zip(vectors.chunks_exact(d)).filter(|(value, _)| *value > 0.0) {
-        let share = 1.0 / (1.0 + 3.0 * directions * mean / (value * value)).sqrt();
+    let found = matrix::eigen(&information, d).ok()?;
+    let share = |value: f64| 1.0 / (1.0 + 3.0 * directions * mean / (value * value)).sqrt();
+    let mut shift = vec![0.0; d];
+    for (value, vector) in found.pairs().filter(|(value, _)| *value > 0.0) {
         let along: f64 = vector.iter().zip(likelihood).map(|(a, b)| a * b).sum();
-        for (row, a) in left.chunks_exact_mut(d).zip(vector) {
-            row.iter_mut().zip(vector).for_each(|(out, b)| *out += share * value * a * b);
-        }
-        shift.iter_mut().zip(vector).for_each(|(out, a)| *out += share * along * a);
+        shift.iter_mut().zip(vector).for_each(|(out, a)| *out += share(value) * along * a);
     }
-    (left, shift)
+    let left = found.mapped(|value| if value > 0.0 { share(value) * value } else { 0.0 });
+    Some((left, shift))
 }
 
 impl Posterior for LinearPosterior {

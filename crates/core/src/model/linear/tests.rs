@@ -207,7 +207,7 @@ fn projection_respects_the_prior_of_each_weight() {
         let mut precision = [0.0; 4];
         model.family().precision(&natural, &mut precision);
         let whitened = [precision[0] / 100.0, precision[1], precision[2], precision[3] / 0.01];
-        let least = matrix::eigen(&whitened, 2).0.into_iter().fold(f64::INFINITY, f64::min);
+        let least = matrix::eigen(&whitened, 2).unwrap().values.into_iter().fold(f64::INFINITY, f64::min);
         assert!((least - 0.5).abs() < 1e-12, "{least}");
         let gamma = Gamma::from_natural(&natural[model.family().width()..]);
         assert!((gamma.shape - 1.5).abs() < 1e-14 && gamma.rate == 1.0);

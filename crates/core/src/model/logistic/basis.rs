@@ -6,7 +6,7 @@
 //! a column of very many levels is nearly diagonal, since products of its small means are negligible.
 
 use super::columns::Independent;
-use crate::math::matrix;
+use crate::math::matrix::{self, Eigen};
 use crate::math::vector::dot;
 
 /// Maximum number of levels of a column that is rotated.
@@ -37,7 +37,10 @@ impl Basis {
             let product = |k: usize| -mean[k / levels] * mean[k % levels];
             let mut covariance: Vec<f64> = (0..levels * levels).map(product).collect();
             (0..levels).for_each(|k| covariance[k * (levels + 1)] += mean[k]);
-            let (values, vectors) = matrix::eigen(&covariance, levels);
+            // A column without eigenvalues is left as it is, as one of very many levels.
+            let Ok(Eigen { values, vectors }) = matrix::eigen(&covariance, levels) else {
+                return (levels, Vec::new());
+            };
             let most = values.iter().copied().fold(0.0, f64::max);
             let value = |x: &f64| if *x > NEGLIGIBLE * most { *x } else { 0.0 };
             column.iter_mut().zip(&values).for_each(|(column, x)| *column = value(x));

@@ -1,7 +1,7 @@
 //! The curvature of the scores, from noisy sums.
 
 use super::query::Curvatures;
-use crate::math::matrix;
+use crate::math::matrix::{self, EigenError};
 use crate::math::symmetric;
 use crate::math::vector::dot;
 use crate::wall::Released;
@@ -49,18 +49,14 @@ impl Curvature {
     }
 
     /// The matrix with each eigenvalue mapped; and how many of them were not positive.
-    pub(super) fn mapped(&self, by: impl Fn(f64) -> f64) -> (Self, u64) {
+    ///
+    /// # Errors
+    /// [`EigenError`]: without eigenvalues there is no curvature to take a step by.
+    pub(super) fn mapped(&self, by: impl Fn(f64) -> f64) -> Result<(Self, u64), EigenError> {
         let n = self.size;
-        let (values, vectors) = matrix::eigen(&self.elements, n);
-        let lost = values.iter().filter(|value| **value <= 0.0).count() as u64;
-        let mut elements = vec![0.0; n * n];
-        for (value, vector) in values.iter().zip(vectors.chunks_exact(n)) {
-            let value = by(*value);
-            for (row, a) in elements.chunks_exact_mut(n).zip(vector) {
-                row.iter_mut().zip(vector).for_each(|(out, b)| *out += value * a * b);
-            }
-        }
-        (Self { size: n, elements, noise: self.noise }, lost)
+        let found = matrix::eigen(&self.elements, n)?;
+        let lost = found.values.iter().filter(|value| **value <= 0.0).count() as u64;
+        Ok((Self { size: n, elements: found.mapped(by), noise: self.noise }, lost))
     }
 
     /// Combines this positive matrix with a second release at other weights: a multiple of this one, and the

@@ -400,10 +400,10 @@ impl LogisticPlan {
             let curvature = known.take().map_or_else(|| found.clone(), |first| first.updated(&found));
             ratio = variance_ratio(&released, radius, size);
             let over = OVERSHOOT * curvature.spectral();
-            let (steep, moved) = curvature.mapped(|value| value.max(0.0) + over + self.ridge);
+            let (steep, moved) = curvature.mapped(|value| value.max(0.0) + over + self.ridge)?;
             projections += moved;
             let inverse = matrix::symmetric_inverse(&steep.elements, size).ok_or(FitError::Improper)?;
-            known = Some(if k == 0 { curvature.mapped(|value| value.max(0.0)).0 } else { curvature });
+            known = Some(if k == 0 { curvature.mapped(|value| value.max(0.0))?.0 } else { curvature });
             let mut noise_sd = 0.0;
             for taken in 0..round.steps {
                 let mut released = wall.sum(ids[2 * k + 1], &Scores { weights: &weights, radius })?;

@@ -108,13 +108,16 @@ pub(super) struct Inputs {
 
 impl Inputs {
     /// From sums by class and released second moments of this many records; and whether eigenvalues were raised.
+    ///
+    /// # Errors
+    /// [`EigenError`] if the covariance is not finite.
     pub(super) fn read(
         known: &Independent,
         frame: &Frame,
         released: &Released,
         columns: &[usize],
         n: f64,
-    ) -> (Self, bool) {
+    ) -> Result<(Self, bool), EigenError> {
         let (mean, size) = (&known.mean, known.mean.len());
         let sd = released.noise_sd[0];
         let counts = released.values.last().map_or(0.0, |sum| sum / (LAST * n));
@@ -181,9 +184,9 @@ impl Inputs {
         }
         // The bias does not vary; this value does not affect the others.
         covariance[size * size - 1] = 1.0;
-        let raised = matrix::raise_eigenvalues(&mut covariance, size, MIN);
+        let raised = matrix::raise_eigenvalues(&mut covariance, size, MIN)?;
         covariance[size * size - 1] = 0.0;
-        (Self { size, scale: 0.25 * total, covariance, error_variance, mean_error_variance }, raised)
+        Ok((Self { size, scale: 0.25 * total, covariance, error_variance, mean_error_variance }, raised))
     }
 
     /// $Cx$.
@@ -263,7 +266,7 @@ mod tests {
         // Longer than any record: all of them have weight 1.
         frame.radius = 10.0;
         let products = sum(&Products { columns: &COLUMNS, frame: &frame });
-        (Inputs::read(&known, &frame, &products, &COLUMNS, 420.0).0, rows)
+        (Inputs::read(&known, &frame, &products, &COLUMNS, 420.0).expect("finite").0, rows)
     }
 
     #[test]

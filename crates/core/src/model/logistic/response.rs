@@ -59,8 +59,8 @@ struct Linear {
 /// The posterior of the weights, first with and then without the privacy noise; `None` if numbers are not finite.
 pub(super) fn posterior(path: &Path, prior: Gamma) -> Option<[Moments; 2]> {
     let spectral = path.curvature.spectral();
-    let (curvature, _) = path.curvature.mapped(|value| value.max(FLOOR * spectral));
-    let (reduced, _) = path.curvature.mapped(|value| (value - NOISE_MARGIN * spectral).max(0.0));
+    let (curvature, _) = path.curvature.mapped(|value| value.max(FLOOR * spectral)).ok()?;
+    let (reduced, _) = path.curvature.mapped(|value| (value - NOISE_MARGIN * spectral).max(0.0)).ok()?;
     let n = curvature.size;
     let linear = respond(path, &curvature.elements, &reduced.elements, n);
     let known = added(&linear.records, &linear.scores, 1.0);

@@ -170,7 +170,8 @@ impl ExpectationModel for VariationalLogistic {
         let mut precision = vec![0.0; d * d];
         symmetric::from_coordinates(second, d, &mut precision);
         precision.iter_mut().for_each(|x| *x *= self.units[1]);
-        let moved = u64::from(matrix::raise_eigenvalues(&mut precision, d, 0.0));
+        // Sums that are not finite change nothing, and count as moved.
+        let Ok(moved) = matrix::raise_eigenvalues(&mut precision, d, 0.0).map(u64::from) else { return 1 };
         let alpha = self.precision.mean();
         (0..d).for_each(|k| precision[k * (d + 1)] += alpha);
         let Some(covariance) = matrix::symmetric_inverse(&precision, d) else { return moved + 1 };

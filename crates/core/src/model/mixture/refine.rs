@@ -161,7 +161,11 @@ impl Refine<'_> {
             }
             for (k, precision) in precisions.iter_mut().enumerate() {
                 *precision = block(&response.information, size, k, d);
-                matrix::raise_eigenvalues(precision, d, 0.02 * each / self.noise_variance);
+                let floor = 0.02 * each / self.noise_variance;
+                // Simulated information that is not finite is worth the least.
+                if matrix::raise_eigenvalues(precision, d, floor).is_err() {
+                    *precision = scaled_identity(d, floor);
+                }
                 (0..d).for_each(|i| precision[i * (d + 1)] += prior_precision);
             }
             if step == steps {

@@ -113,6 +113,9 @@ impl Chain {
 
     /// Noisy sums, with the mean clipped to the bounds and the eigenvalues of the scatter between `min` and $D$, for
     /// each record.
+    ///
+    /// If the eigenvalues do not converge, the diagonal of the scatter is clipped to the same limits, and columns are
+    /// taken to be uncorrelated: a valid start of a chain, and a scatter that records could have.
     fn nearest(&self, min: f64) -> Vec<f64> {
         let (d, n) = (self.columns, self.records);
         let of = |i: usize, j: usize| {
@@ -121,13 +124,11 @@ impl Chain {
         };
         let mean: Vec<f64> = (0..d).map(|i| of(i, d).clamp(-1.0, 1.0)).collect();
         let spread: Vec<f64> = (0..d * d).map(|k| of(k / d, k % d) - mean[k / d] * mean[k % d]).collect();
-        let (values, vectors) = matrix::eigen(&spread, d);
-        let entry = |i: usize, j: usize| {
-            let each =
-                (0..d).map(|k| values[k].clamp(min, d as f64) * vectors[k * d + i] * vectors[k * d + j]);
-            each.sum::<f64>()
-        };
-        let scatter: Vec<f64> = (0..d * d).map(|k| n * entry(k / d, k % d)).collect();
+        let limited = |value: f64| value.clamp(min, d as f64);
+        let diagonal = |k: usize| if k % (d + 1) == 0 { limited(spread[k]) } else { 0.0 };
+        let spread = matrix::eigen(&spread, d)
+            .map_or_else(|_| (0..d * d).map(diagonal).collect(), |found| found.mapped(limited));
+        let scatter: Vec<f64> = spread.iter().map(|x| n * x).collect();
         self.sums(&mean, &scatter)
     }
 

@@ -63,7 +63,7 @@ impl RegressionPlan {
         for (round, id) in self.rounds.iter().zip(&releases.rounds) {
             let radius = frame.radius(round.radius_factor);
             let released = wall.sum(*id, &Moments { frame: &frame, radius })?;
-            let (next, moved) = frame.update(&released, radius, records);
+            let (next, moved) = frame.update(&released, radius, records)?;
             frame = next;
             projections += u64::from(moved);
         }

@@ -14,6 +14,7 @@
 //! Whitening in rounds: Biswas, Dong, Kamath, Ullman, "CoinPress: practical private mean and covariance estimation", NeurIPS 2020.
 //! Regression from noisy moments: Wang, "Revisiting differentially private linear regression", UAI 2018.
 
+use crate::math::matrix::{Eigen, EigenError};
 use crate::math::vector::dot;
 use crate::math::{matrix, symmetric};
 use crate::wall::Released;
@@ -126,13 +127,22 @@ impl Frame {
     /// Updates the frame by released moments over their radius squared; returns whether noise had made the moments
     /// impossible. Those are projected to the nearest possible ones: otherwise a sum of weights that is slightly too
     /// small would make means too large, and with them all covariances, if the inputs are far from the centre.
-    pub(super) fn update(&self, released: &Released, radius: f64, records: f64) -> (Self, bool) {
+    ///
+    /// # Errors
+    /// [`EigenError`] if the moments are not finite, or eigenvalues do not converge: there are no coordinates for the
+    /// next round.
+    pub(super) fn update(
+        &self,
+        released: &Released,
+        radius: f64,
+        records: f64,
+    ) -> Result<(Self, bool), EigenError> {
         let (d, n) = (self.inputs(), self.inputs() + 2);
         let unit = radius * radius / records;
         let mut moments = vec![0.0; n * n];
         symmetric::from_coordinates(&released.values, n, &mut moments);
         moments.iter_mut().for_each(|x| *x *= unit);
-        let moved = matrix::raise_eigenvalues(&mut moments, n, 0.0);
+        let moved = matrix::raise_eigenvalues(&mut moments, n, 0.0)?;
         // Noise of a diagonal element, of an off-diagonal one, and of the matrix in the spectral norm.
         let noise = released.noise_sd[0] * unit;
         let off = noise * std::f64::consts::FRAC_1_SQRT_2;
@@ -149,7 +159,7 @@ impl Frame {
         let cross: Vec<f64> = (0..d).map(|j| about(j + 1, n - 1, mean_z[j], mean_r)).collect();
         let variance_r = about(n - 1, n - 1, mean_r, mean_r);
 
-        let (values, vectors) = matrix::eigen(&covariance, d);
+        let Eigen { values, vectors } = matrix::eigen(&covariance, d)?;
         let along: Vec<f64> = vectors.chunks_exact(d).map(|u| dot(u, &cross)).collect();
         let floored: Vec<f64> = values.iter().map(|&l| l.max(spectral)).collect();
         let ridged: Vec<f64> = values.iter().map(|&l| l.max(0.0) + spectral).collect();
@@ -179,13 +189,13 @@ impl Frame {
 
         // Coordinates along the eigenvectors, scaled to unit variance where it exceeds the noise.
         let scales: Vec<f64> = floored.iter().map(|l| l.sqrt()).collect();
-        let mut whitening = vec![0.0; d * d];
+        let mut whitening = matrix::multiply(&self.whitening, &matrix::transpose(&vectors, d), d);
         let mut colouring = matrix::multiply(&vectors, &self.colouring, d);
-        for (j, (u, scale)) in vectors.chunks_exact(d).zip(&scales).enumerate() {
-            colouring[j * d..][..d].iter_mut().for_each(|x| *x *= scale);
-            for i in 0..d {
-                whitening[i * d + j] = dot(&self.whitening[i * d..][..d], u) / scale;
-            }
+        for (row, scale) in colouring.chunks_exact_mut(d).zip(&scales) {
+            row.iter_mut().for_each(|x| *x *= scale);
+        }
+        for row in whitening.chunks_exact_mut(d) {
+            row.iter_mut().zip(&scales).for_each(|(x, scale)| *x /= scale);
         }
         // The error of a slope, first from noise in the moments and then from the records, in the new coordinates.
         let from_noise = off * off * (1.0 + dot(&slope, &slope));
@@ -206,6 +216,6 @@ impl Frame {
             ),
             privacy_share: from_noise / error,
         };
-        (frame, moved)
+        Ok((frame, moved))
     }
 }

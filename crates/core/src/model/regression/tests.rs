@@ -55,7 +55,7 @@ fn frame_after(d: usize, released: &[f64]) -> Frame {
     let released = Released { values, noise_sd, expected_batch: 1.0, step: 1, guarantee };
     let frame = Frame::new(d);
     let radius = frame.radius(1.0);
-    frame.update(&released, radius, 1.0).0
+    frame.update(&released, radius, 1.0).expect("finite moments").0
 }
 
 proptest! {

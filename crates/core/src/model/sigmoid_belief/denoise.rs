@@ -11,7 +11,7 @@
 //! Efron, Morris, "Stein's estimation rule and its competitors: an empirical Bayes approach", JASA 1973.
 
 use super::statistics::Parts;
-use crate::math::matrix;
+use crate::math::matrix::{self, Eigen};
 
 /// Number of standard errors by which $\bar m_d$ must exceed the noise.
 const ERRORS: f64 = 2.0;
@@ -24,7 +24,8 @@ pub(super) struct NoiseVariances {
     pub(super) pairs: f64,
 }
 
-/// Means of the weights in rows of outputs, and the variance of those of each unit.
+/// Means of the weights in rows of outputs, and the variance of those of each unit. Without eigenvalues of $A$ no direction can be told from noise, and
+/// all means are 0.
 pub(super) fn weights(parts: &Parts, noise: &NoiseVariances, records: f64) -> (Vec<f64>, Vec<f64>) {
     let (k, j) = (parts.units.len(), parts.linear.len());
     let shares: Vec<f64> = parts.units.iter().map(|z| z / records).collect();
@@ -32,13 +33,13 @@ pub(super) fn weights(parts: &Parts, noise: &NoiseVariances, records: f64) -> (V
     for (row, z) in a.chunks_exact_mut(k).zip(&parts.units) {
         row.iter_mut().zip(&shares).for_each(|(a, share)| *a -= 0.25 * z * share);
     }
-    let (values, vectors) = matrix::eigen(&a, k);
+    let found = matrix::eigen(&a, k);
     // The largest eigenvalue of a symmetric matrix of noise: smaller eigenvalues are indistinguishable from noise.
     let floor = (0.25 * (2.0 * noise.pairs * k as f64).sqrt()).max(1.0);
     let mean_linear = parts.linear.iter().map(|l| (l / records).powi(2)).sum::<f64>() / j as f64;
     let (mut means, mut variances) = (vec![0.0; k * j], vec![0.0; k]);
     let mut along = vec![0.0; j];
-    for (value, vector) in values.iter().zip(vectors.chunks_exact(k)) {
+    for (value, vector) in found.iter().flat_map(Eigen::pairs) {
         let share: f64 = vector.iter().zip(&shares).map(|(u, share)| u * share).sum();
         along.iter_mut().zip(&parts.linear).for_each(|(h, l)| *h = -share * l);
         for (u, row) in vector.iter().zip(parts.linear_units.chunks_exact(j)) {

@@ -60,6 +60,7 @@ impl BeliefLearning {
     }
 
     /// Decodes sums; values that noise moved out of their domain are projected back, and counted.
+    /// A matrix that is not finite becomes 0, which every domain contains.
     fn parts(&self, sums: &ExpectedSums) -> (Parts, u64) {
         let BeliefModel { outputs: j, units: k, curvature, .. } = self.model;
         let n = sums.records;
@@ -99,7 +100,13 @@ impl BeliefLearning {
             let mut full = vec![0.0; k * k];
             symmetric::from_coordinates(&pairs, k, &mut full);
             full.iter_mut().for_each(|x| *x = factor * (*x + centre * n));
-            moved += u64::from(matrix::raise_eigenvalues(&mut full, k, 0.0));
+            moved += match matrix::raise_eigenvalues(&mut full, k, 0.0) {
+                Ok(raised) => u64::from(raised),
+                Err(_) => {
+                    full.fill(0.0);
+                    1
+                }
+            };
             matrices.push(full);
         }
         let curvature_units = if curvature_units.is_empty() {
