@@ -8,7 +8,7 @@
 //! James and Stein, "Estimation with quadratic loss", 1961, for pairs of columns; Efron and Morris, "Stein's
 //! estimation rule and its competitors: an empirical Bayes approach", 1973, for shrinkage across pairs.
 
-use crate::math::matrix;
+use crate::math::matrix::{self, EigenError};
 use crate::model::logistic::columns::{Independent, numbers, posterior_mean};
 use crate::model::logistic::frame::Frame;
 use crate::model::logistic::query::Products;
