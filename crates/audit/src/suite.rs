@@ -66,12 +66,12 @@ impl Suite {
         let effort =
             |cheap, cheap_below, seconds, min_games| Effort { cheap, cheap_below, seconds, min_games };
         Self {
-            complete: effort(2000, 0.01, 8.0, 100),
-            releases: effort(20_000, 0.004, 20.0, 400),
-            special: effort(2000, 0.01, 4.0, 100),
+            complete: effort(2000, 0.01, 5.0, 100),
+            releases: effort(20_000, 0.004, 12.0, 400),
+            special: effort(2000, 0.01, 3.0, 100),
             command: effort(2000, 0.01, 5.0, 240),
             odd: effort(2000, 0.01, 5.0, 240),
-            canaries: effort(2000, 0.01, 8.0, 20),
+            canaries: effort(2000, 0.01, 5.0, 20),
             costly: true,
         }
     }
