@@ -241,7 +241,7 @@ fn a_plan_is_edited_and_run() {
     let case = Case::new(2000);
     let plan = format!("plan linear --schema {} --records 2000 {PRIVACY}", case.path("schema.toml"));
     let text = stdout(&plan);
-    for word in ["moments of inputs", "Costs epsilon", "memory", "Why"] {
+    for word in ["moments of inputs", "Cost: epsilon", "memory", "Why"] {
         assert!(text.contains(word), "{word}: {text}");
     }
     let mut printed = json(&plan);
