@@ -7,7 +7,7 @@
 //! - A [`Receipt`](receipt::Receipt) states what was spent, on which releases, and under which assumptions.
 //! - A [model] defines the likelihood and the contribution of a record in an exponential [family]. An [engine] turns
 //!   released sums into a posterior that accounts for the covariance of the noise. A [baseline] fits without privacy,
-//! for
+//!   for
 //!   comparison.
 //!
 //! Inference only uses released values, so it is post-processing and costs no further privacy, whether it is right or

@@ -21,14 +21,12 @@ pub(crate) fn guarded<T>(work: impl FnOnce() -> T) -> Option<T> {
     result.ok()
 }
 
-/// Keeps panics that this library catches from being printed, by a panic hook of the process.
+/// Keeps panics that this library catches from being printed, by a panic hook of the process; other panics are reported as before.
 ///
-/// For programs: a library must not change the hooks of its process. A program that fits models to private records should call
-/// it, since the message of a query that panics may reveal a record; and a program that opens models of strangers may, since a forged
-/// one can cause panics, which are errors to the caller. Other panics are reported as before.
+/// For programs that open models of strangers: a forged one can cause panics, which are errors to the caller. Panics of queries, whose messages may
+/// reveal a record, are never printed: the wall prevents it.
 pub fn silence_caught_panics() {
     static ONCE: Once = Once::new();
-    reticent_core::wall::silence_query_panics();
     ONCE.call_once(|| {
         let hook = take_hook();
         set_hook(Box::new(move |panic| {

@@ -148,6 +148,7 @@ impl Wall {
         mut ledger: Box<dyn Ledger>,
     ) -> Result<Self, WallError> {
         check_count(&plan, &records)?;
+        sum::silence_query_panics_once();
         let releases = plan.entries().map(|entry| entry.what.clone()).collect();
         let ticket = ledger.reserve(&Request { guarantee, event: plan.event(), releases })?;
         let (started, scratch, observer) = (false, sum::Scratch::default(), Box::new(Unobserved));

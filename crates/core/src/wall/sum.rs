@@ -79,18 +79,21 @@ thread_local! {
     static SILENT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Keeps the messages of queries that panic from being printed, by a panic hook of the process. They may reveal the record, so every program that
-/// runs queries which are not known to be total must call it; a library must not change the hooks of its process, so the wall does not.
+/// Keeps the messages of queries that panic from being printed: they may reveal the record. Every wall installs this hook of the process once, in
+/// front of the one that was there, which gets all other panics. A program that sets a hook of its own later must call it again.
 pub fn silence_query_panics() {
+    let hook = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        if !SILENT.get() {
+            hook(info);
+        }
+    }));
+}
+
+/// The same, for all walls of the process together.
+pub(super) fn silence_query_panics_once() {
     static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let hook = panic::take_hook();
-        panic::set_hook(Box::new(move |info| {
-            if !SILENT.get() {
-                hook(info);
-            }
-        }));
-    });
+    ONCE.call_once(silence_query_panics);
 }
 
 /// Adds the values of blocks of this size to their places.

@@ -128,7 +128,7 @@ proptest! {
         let (at, cut) = (at.index(rows.len()), cut.index(rows.len()));
         let before = encoded(&in_other_types(&rows));
         prop_assert_eq!(before.len(), rows.len() * width);
-        let own = encoded(&in_other_types(&[other.clone()]));
+        let own = encoded(&in_other_types(std::slice::from_ref(&other)));
         let mut replaced = rows.clone();
         replaced[at] = other.clone();
         let mut expected = before.clone();

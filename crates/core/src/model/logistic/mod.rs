@@ -8,19 +8,19 @@
 //! - [`LogisticPlan`] is the recommended method. The mean of $q(w)$ solves $\sum (y - p)x = \alpha w$, and the noise
 //!   in a released $E[\omega]xx^T$ times
 //!   $w$ is far larger than that of a release of this sum itself. So it releases the sum at the current weights, in a
-//! few steps, and the matrix
+//!   few steps, and the matrix
 //!   twice, with a small share of the budget, for step sizes and for the posterior. Its posterior accounts for the
-//! noise of all steps.
+//!   noise of all steps.
 //!   With more than 30 weights it releases sums of inputs by class and scores of centred inputs. The centred
-//! second-moment matrix replaces
+//!   second-moment matrix replaces
 //!   the curvature matrix. All scores are pooled by assuming that $w \cdot x$ is normal over records. Each
 //!   column then has its own precision. 95 % intervals of scores have a coverage of 90 to 98 % on simulated
 //!   levels and numbers, and less where classes are nearly separable. With more than 300 weights, or if the second
-//! moments would be mostly
+//!   moments would be mostly
 //!   noise, it does not release them, so that time and memory grow linearly with the number of weights: columns are
-//! assumed to be independent, and
+//!   assumed to be independent, and
 //!   their dependence is estimated from the scores. Intervals of scores then have a coverage of at least 88 % on
-//! simulated columns of ten
+//!   simulated columns of ten
 //!   levels with typical scores, and less where levels are rare or classes nearly separable.
 //!
 //! ```

@@ -6,11 +6,11 @@
 //! $(\mu, \Sigma, t)$ given the noisy sums invariant:
 //!
 //! 1. $t$ given $\mu, \Sigma$: proposed from its normal approximation times the noise distribution (Laplace noise is
-//!   normal given its variance), and accepted by the ratio of the exact distribution to the approximation. Efficient
-//!   where noise is small compared with sampling variation.
+//!    normal given its variance), and accepted by the ratio of the exact distribution to the approximation. Efficient
+//!    where noise is small compared with sampling variation.
 //! 2. $\mu, \Sigma$ given $t$: conjugate.
 //! 3. $\mu, \Sigma$ with the *whitened* records fixed, $x = \mu + Lz$, so that $t$ moves with them: slice steps.
-//!   Efficient where noise is large, and $t$ given $\mu, \Sigma$ would hardly move.
+//!    Efficient where noise is large, and $t$ given $\mu, \Sigma$ would hardly move.
 //!
 //! # Citation
 //! Bernstein, Sheldon, "Differentially private Bayesian inference for exponential families", NeurIPS 2018 (updates 1 and 2, without the
@@ -125,7 +125,7 @@ impl Chain {
         let mean: Vec<f64> = (0..d).map(|i| of(i, d).clamp(-1.0, 1.0)).collect();
         let spread: Vec<f64> = (0..d * d).map(|k| of(k / d, k % d) - mean[k / d] * mean[k % d]).collect();
         let limited = |value: f64| value.clamp(min, d as f64);
-        let diagonal = |k: usize| if k % (d + 1) == 0 { limited(spread[k]) } else { 0.0 };
+        let diagonal = |k: usize| if k.is_multiple_of(d + 1) { limited(spread[k]) } else { 0.0 };
         let spread = matrix::eigen(&spread, d)
             .map_or_else(|_| (0..d * d).map(diagonal).collect(), |found| found.mapped(limited));
         let scatter: Vec<f64> = spread.iter().map(|x| n * x).collect();

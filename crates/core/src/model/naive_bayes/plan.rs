@@ -247,19 +247,6 @@ fn trigamma(mut x: f64) -> f64 {
     sum + 1.0 / x + 0.5 * y + series / x
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// $\psi'(1) = \pi^2/6$ and $\psi'(1/2) = \pi^2/2$.
-    #[test]
-    fn trigamma_has_its_known_values() {
-        let square = std::f64::consts::PI.powi(2);
-        assert!((trigamma(1.0) - square / 6.0).abs() < 1e-11);
-        assert!((trigamma(0.5) - square / 2.0).abs() < 1e-11);
-    }
-}
-
 impl Single for NaiveBayesPlan {
     const MODEL: &'static str = "naive-bayes";
 
@@ -283,5 +270,18 @@ impl Single for NaiveBayesPlan {
     fn posterior(&self, wall: &mut Wall) -> Result<Box<dyn Posterior>, WallError> {
         let posterior = self.fit_through(wall)?;
         Ok(Box::new(posterior))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// $\psi'(1) = \pi^2/6$ and $\psi'(1/2) = \pi^2/2$.
+    #[test]
+    fn trigamma_has_its_known_values() {
+        let square = std::f64::consts::PI.powi(2);
+        assert!((trigamma(1.0) - square / 6.0).abs() < 1e-11);
+        assert!((trigamma(0.5) - square / 2.0).abs() < 1e-11);
     }
 }
