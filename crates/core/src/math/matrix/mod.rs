@@ -1,7 +1,7 @@
 //! Dense matrices, row by row.
 //!
-//! Models have a handful of dimensions or hundreds. Matrices of a few rows go through [`kernels`] that the compiler inlines, small ones through plain
-//! [`loops`], and large ones through the [`blocked`] algorithms of a linear-algebra library, each from the size at which it is faster (`cargo bench
+//! Models have a handful of dimensions or hundreds. Matrices of a few rows go through `kernels` that the compiler inlines, small ones through plain
+//! `loops`, and large ones through the `blocked` algorithms of a linear-algebra library, each from the size at which it is faster (`cargo bench
 //! --bench matrix` measures both). Everything runs on one thread, and a result depends on the machine's vector instructions but not on the number of
 //! threads.
 

@@ -42,7 +42,7 @@ impl Coding {
     /// The shape of the counts.
     ///
     /// # Errors
-    /// [`FitError::Definition(DefinitionError::HmmLayout)`] if there are too few columns.
+    /// [`DefinitionError::HmmLayout`](crate::model::DefinitionError::HmmLayout) if there are too few columns.
     pub fn layout(&self) -> Result<Layout, FitError> {
         let column = |k: usize| self.columns.get(k).ok_or(FitError::Definition(DefinitionError::HmmLayout));
         let valid = self.columns.iter().all(|c| c.levels > 0 && (c.inputs == 1 || c.inputs == c.levels));

@@ -17,7 +17,7 @@ impl Counts {
     /// Counts, all categories of a cell together, with the noise that is in them.
     ///
     /// # Errors
-    /// [`FitError::Definition(DefinitionError::HmmCounts)`] if their number does not match the layout.
+    /// [`DefinitionError::HmmCounts`](crate::model::DefinitionError::HmmCounts) if their number does not match the layout.
     pub fn new(layout: &Layout, values: Vec<f64>, noise: Option<Noise>) -> Result<Self, FitError> {
         if values.len() != layout.width() || !values.iter().all(|x| x.is_finite()) {
             return Err(FitError::Definition(DefinitionError::HmmCounts));
@@ -28,7 +28,7 @@ impl Counts {
     /// Marks all other cells as unobserved.
     ///
     /// # Errors
-    /// [`FitError::Definition(DefinitionError::HmmCounts)`] if there is not a mark for each cell.
+    /// [`DefinitionError::HmmCounts`](crate::model::DefinitionError::HmmCounts) if there is not a mark for each cell.
     pub fn only(mut self, observed: Vec<bool>) -> Result<Self, FitError> {
         if observed.len() != self.observed.len() {
             return Err(FitError::Definition(DefinitionError::HmmCounts));

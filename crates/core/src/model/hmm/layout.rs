@@ -21,7 +21,7 @@ impl Layout {
     /// Checks that the layout is neither empty nor too large.
     ///
     /// # Errors
-    /// [`FitError::Definition(DefinitionError::HmmLayout)`].
+    /// [`DefinitionError::HmmLayout`](crate::model::DefinitionError::HmmLayout).
     pub fn check(&self) -> Result<(), FitError> {
         let some = self.regions > 0 && self.steps > 0 && !self.fields.is_empty();
         let fields = self.fields.iter().all(|&levels| (1..1 << 20).contains(&levels));

@@ -85,7 +85,7 @@ impl Hmm {
     /// A model with flat priors.
     ///
     /// # Errors
-    /// [`FitError::Definition(DefinitionError::HmmLayout)`] and [`FitError::Definition(DefinitionError::HmmNumbers)`].
+    /// [`DefinitionError::HmmLayout`] and [`DefinitionError::HmmNumbers`].
     pub fn new(layout: Layout, states: usize) -> Result<Self, FitError> {
         let model = Self { layout, states, transition_prior: 1.0, emission_prior: 1.0 };
         model.check()?;
@@ -95,7 +95,7 @@ impl Hmm {
     /// Checks that the model is valid.
     ///
     /// # Errors
-    /// [`FitError::Definition(DefinitionError::HmmLayout)`] and [`FitError::Definition(DefinitionError::HmmNumbers)`].
+    /// [`DefinitionError::HmmLayout`] and [`DefinitionError::HmmNumbers`].
     pub fn check(&self) -> Result<(), FitError> {
         self.layout.check()?;
         let positive = |x: f64| (1e-6..=1e6).contains(&x);

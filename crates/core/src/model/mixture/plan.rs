@@ -120,7 +120,7 @@ impl MixturePlan {
     /// neither sampling nor many steps would change it.
     ///
     /// # Errors
-    /// [`FitError::Definition(DefinitionError::MixtureUnsupported)`] for models without a private fit, and those of the accountant.
+    /// [`DefinitionError::MixtureUnsupported`](crate::model::DefinitionError::MixtureUnsupported) for models without a private fit, and those of the accountant.
     pub fn new(model: &Mixture, records: usize, privacy: &Privacy) -> Result<Self, FitError> {
         let noise_variance = known_noise(model)?;
         let (j, d) = (model.components(), model.dimension());

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 /// Rates of Poisson counts, recorded up to a public bound $M$, with a gamma prior.
 ///
-/// As for [means](super::MeanPlan), the posterior accounts for the noise and the bound, by the central limit theorem.
+/// As for [means](crate::model::conjugate::MeanPlan), the posterior accounts for the noise and the bound, by the central limit theorem.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PoissonPlan {
     /// Upper bound $M$ of counts.
