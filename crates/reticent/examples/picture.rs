@@ -4,7 +4,7 @@
 //! fresh, so that each picture is another one.
 
 use reticent::{Adjacency, Fit, Fitted, Predicted, Privacy, Schema};
-use reticent_figure::{Axis, Drawing, Element, Plot, Style, colour};
+use reticent_figure::{Axis, Drawing, Element, Plot, Style, colour, short};
 
 #[path = "simulated/ward.rs"]
 mod ward;
@@ -79,8 +79,10 @@ fn drawing(panels: &[Plot]) -> Drawing {
     let sizes: Vec<(f64, f64)> = panels.iter().map(Plot::outer_size).collect();
     let width = 2.0 * edge + sizes.iter().map(|size| size.0).sum::<f64>();
     let height = top + sizes.iter().map(|size| size.1).fold(0.0, f64::max) + below;
-    let title =
-        format!("Readmission by age: logistic regression of {PATIENTS} simulated patients, delta {DELTA:e}");
+    let patients = short(PATIENTS as f64);
+    let title = format!(
+        "Readmission by age after planned admissions: {patients} simulated patients, delta {DELTA:e}"
+    );
     let mut drawing = Drawing::new(&title, width, height).with_background();
     drawing.push(Element::text(edge, 24.0, &title).set("font-size", "15").set("font-weight", "600"));
     let mut x = edge;
