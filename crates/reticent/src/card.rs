@@ -16,7 +16,7 @@ use crate::scores::PUBLIC_NOTE;
 /// The model card: what a model is for, and the budget that was requested.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Card {
-    /// [`Model::about`] of the version that fitted it.
+    /// [`Declaration::about`](reticent_core::model::Declaration::about) of the version that fitted it.
     #[serde(default)]
     pub about: String,
     /// The name of the target.

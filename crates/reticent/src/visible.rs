@@ -3,7 +3,7 @@
 //! Names come from files that anyone may have written. On a terminal an escape sequence in one can clear the screen, move
 //! the cursor or fill the clipboard; a right-to-left override can turn an epsilon of 10 into one of 01; a character of no
 //! width makes two names look alike. So every text that is printed should go through here, in the one place where it leaves the
-//! program; and what is laid out in lines or columns before that, with [`line`], so that a name cannot begin a line of its own.
+//! program; and what is laid out in lines or columns before that, with [`line()`], so that a name cannot begin a line of its own.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
