@@ -20,7 +20,7 @@ cargo xtask fuzz --minutes M            fuzzes every reader for so long, or one 
 cargo xtask bench accounting [--peers]  how fast the accountant is, alone or beside its peers
 cargo xtask docs                        the documentation, with its formulas
 cargo xtask picture                     fits anew and draws docs/picture.svg
-cargo xtask audit [--short]             attacks on every model, about 20 minutes; writes docs/audit.md unless --short";
+cargo xtask audit [--short]             attacks on every model, more than half an hour; writes docs/audit.md unless --short";
 
 /// What a task ends with: nothing, or what went wrong.
 type Outcome = Result<(), String>;

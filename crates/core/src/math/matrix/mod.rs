@@ -14,13 +14,13 @@ pub use eigen::{BLOCKED_EIGEN, Eigen, EigenError, eigen, gershgorin_bound, raise
 pub use kernels::{cholesky, inverse, log_determinant, solve, solve_lower, times, times_factor};
 
 /// Size from which [`blocked::multiply`] is used.
-pub const BLOCKED_PRODUCT: usize = 8;
+pub const BLOCKED_PRODUCT: usize = 16;
 /// Size from which [`blocked::cholesky`] is used.
-pub const BLOCKED_CHOLESKY: usize = 192;
+pub const BLOCKED_CHOLESKY: usize = 128;
 /// Size from which [`blocked::symmetric_inverse`] is used.
-pub const BLOCKED_SYMMETRIC_INVERSE: usize = 192;
+pub const BLOCKED_SYMMETRIC_INVERSE: usize = 256;
 /// Size from which [`blocked::general_inverse`] is used.
-pub const BLOCKED_GENERAL_INVERSE: usize = 16;
+pub const BLOCKED_GENERAL_INVERSE: usize = 32;
 
 /// [`cholesky`] for large matrices.
 #[must_use]
