@@ -1,7 +1,7 @@
 //! `cargo xtask fuzz`
 //!
-//! Builds the targets with the stable compiler and LLVM's coverage pass, as cargo-fuzz does, which need not be installed. The flag of
-//! the pass requires `RUSTC_BOOTSTRAP` on a stable compiler.
+//! Builds the target of all readers with the stable compiler and LLVM's coverage pass, as cargo-fuzz does, which need not be installed. The flag
+//! of the pass, and flags for single packages, require `RUSTC_BOOTSTRAP` on a stable compiler.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -13,19 +13,45 @@ use crate::{Outcome, root};
 const LIMITS: [&str; 2] = ["-timeout=60", "-rss_limit_mb=2048"];
 
 /// Counts every edge of the control flow and traces comparisons, so that magic numbers are found.
-const COVERAGE: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
-    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
-    -Cllvm-args=-sanitizer-coverage-trace-compares";
+const COVERAGE: [&str; 7] = [
+    "--cfg",
+    "fuzzing",
+    "-Cpasses=sancov-module",
+    "-Cllvm-args=-sanitizer-coverage-level=4",
+    "-Cllvm-args=-sanitizer-coverage-inline-8bit-counters",
+    "-Cllvm-args=-sanitizer-coverage-pc-table",
+    "-Cllvm-args=-sanitizer-coverage-trace-compares",
+];
+
+/// The packages that handle the bytes of an input. Edges elsewhere, as in matrix products, would only make the build slow. A package with a
+/// build script cannot be covered: the flags would apply to that too, which is not linked to libFuzzer.
+const COVERED: [&str; 15] = [
+    "reticent-fuzz",
+    "reticent-mutations",
+    "reticent-cli",
+    "reticent",
+    "reticent-core",
+    "reticent-files",
+    "reticent-ledger",
+    "reticent-tables",
+    "arrow-array",
+    "arrow-data",
+    "arrow-ipc",
+    "parquet",
+    "safetensors",
+    "toml",
+    "toml_parser",
+];
 
 /// Command-line options.
 struct Options {
     seconds: u64,
-    target: Option<String>,
+    reader: Option<String>,
     seed: u32,
 }
 
 fn parse(arguments: &[&str]) -> Result<Options, String> {
-    let mut options = Options { seconds: 0, target: None, seed: 0 };
+    let mut options = Options { seconds: 0, reader: None, seed: 0 };
     for pair in arguments.chunks(2) {
         let wrong = || format!("{}: not an option with a value that can be used", pair.join(" "));
         match *pair {
@@ -33,7 +59,7 @@ fn parse(arguments: &[&str]) -> Result<Options, String> {
                 let minutes: f64 = minutes.parse().map_err(|_| wrong())?;
                 options.seconds = (60.0 * minutes).ceil() as u64;
             }
-            ["--target", target] => options.target = Some(target.to_owned()),
+            ["--reader", reader] => options.reader = Some(reader.to_owned()),
             ["--seed", seed] => options.seed = seed.parse().map_err(|_| wrong())?,
             _ => return Err(wrong()),
         }
@@ -42,53 +68,56 @@ fn parse(arguments: &[&str]) -> Result<Options, String> {
     if options.seconds == 0 { Err("--minutes must be above 0".to_owned()) } else { Ok(options) }
 }
 
-/// Builds the targets and runs each for the given time, one per core in parallel.
+/// Builds the target and runs it with each reader for the given time, one per core in parallel.
 pub(crate) fn run(arguments: &[&str]) -> Outcome {
     let options = parse(arguments)?;
     let folder = root().join("fuzz");
-    let mut targets = targets(&folder)?;
-    if let Some(only) = &options.target {
-        targets.retain(|target| target == only);
-        if targets.is_empty() {
-            return Err(format!("there is no target {only:?} in fuzz/fuzz_targets"));
+    let program = build(&folder)?;
+    let mut readers = readers(&program)?;
+    if let Some(only) = &options.reader {
+        readers.retain(|reader| reader == only);
+        if readers.is_empty() {
+            return Err(format!("there is no reader {only:?} in crates/mutations"));
         }
     }
-    let programs = build(&folder)?;
     let corpora = folder.join("target/corpus");
     // Removed at the end, since fuzzers leave their files behind.
     let scratch = Path::new("/dev/shm").join(format!("reticent-fuzz-{}", std::process::id()));
     let _ = std::fs::create_dir(&scratch);
-    let outcome = Fuzzing { folder, programs, corpora, scratch: scratch.clone(), options }.all(&targets);
+    let outcome = Fuzzing { folder, program, corpora, scratch: scratch.clone(), options }.all(&readers);
     let _ = std::fs::remove_dir_all(&scratch);
     outcome
 }
 
-/// The names of all targets, in order.
-fn targets(folder: &Path) -> Result<Vec<String>, String> {
-    let entries =
-        std::fs::read_dir(folder.join("fuzz_targets")).map_err(|error| format!("fuzz_targets: {error}"))?;
-    let names = entries.filter_map(|entry| Some(entry.ok()?.path().file_stem()?.to_str()?.to_owned()));
-    let mut names: Vec<String> = names.collect();
-    names.sort();
-    Ok(names)
+/// The names of all readers, which the program prints if none is named.
+fn readers(program: &Path) -> Result<Vec<String>, String> {
+    let output = Command::new(program).env_remove("RETICENT_READER").stderr(Stdio::null()).output();
+    let output = output.map_err(|error| format!("{}: {error}", program.display()))?;
+    let names: Vec<String> = String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect();
+    if names.is_empty() { Err(format!("{} names no reader", program.display())) } else { Ok(names) }
 }
 
-/// Builds all targets and returns their folder.
+/// Builds the target and returns its path.
 fn build(folder: &Path) -> Result<PathBuf, String> {
     let version = Command::new("rustc").arg("-vV").output().map_err(|error| format!("rustc: {error}"))?;
     let version = String::from_utf8_lossy(&version.stdout).into_owned();
     let host = version.lines().find_map(|line| line.strip_prefix("host: ")).ok_or("rustc states no host")?;
-    // With an explicit target, the flags do not apply to build scripts and macros, which are not linked to libFuzzer.
+    // With an explicit target, macros and what they need are built without the flags.
     let mut command = Command::new("cargo");
-    command.args(["build", "--release", "--target", host]).current_dir(folder);
-    command.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", COVERAGE);
+    command
+        .args(["build", "--release", "--locked", "--target", host, "-Zprofile-rustflags"])
+        .current_dir(folder);
+    for package in COVERED {
+        command.args(["--config", &format!("profile.release.package.{package}.rustflags = {COVERAGE:?}")]);
+    }
+    command.env("RUSTC_BOOTSTRAP", "1");
     crate::run(&mut command)?;
-    Ok(folder.join("target").join(host).join("release"))
+    Ok(folder.join("target").join(host).join("release/readers"))
 }
 
 struct Fuzzing {
     folder: PathBuf,
-    programs: PathBuf,
+    program: PathBuf,
     /// Growing corpora of inputs that reach new code; not part of the repository.
     corpora: PathBuf,
     scratch: PathBuf,
@@ -96,42 +125,43 @@ struct Fuzzing {
 }
 
 impl Fuzzing {
-    fn all(&self, targets: &[String]) -> Outcome {
+    fn all(&self, readers: &[String]) -> Outcome {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let mut found = Vec::new();
-        for together in targets.chunks(cores) {
+        for together in readers.chunks(cores) {
             let started: Result<Vec<Child>, String> =
-                together.iter().map(|target| self.start(target)).collect();
-            for (target, mut child) in together.iter().zip(started?) {
-                let status = child.wait().map_err(|error| format!("{target}: {error}"))?;
-                println!("{target:<12} {}", self.summary(target));
+                together.iter().map(|reader| self.start(reader)).collect();
+            for (reader, mut child) in together.iter().zip(started?) {
+                let status = child.wait().map_err(|error| format!("{reader}: {error}"))?;
+                println!("{reader:<12} {}", self.summary(reader));
                 if !status.success() {
-                    found.push(target.as_str());
+                    found.push(reader.as_str());
                 }
             }
         }
         if found.is_empty() {
             return Ok(());
         }
-        found.iter().for_each(|target| self.explain(target));
+        found.iter().for_each(|reader| self.explain(reader));
         Err(format!("fuzzing found inputs that break: {}", found.join(", ")))
     }
 
-    fn log(&self, target: &str) -> PathBuf {
-        self.corpora.join(format!("{target}.log"))
+    fn log(&self, reader: &str) -> PathBuf {
+        self.corpora.join(format!("{reader}.log"))
     }
 
-    fn start(&self, target: &str) -> Result<Child, String> {
-        let wrong = |error: std::io::Error| format!("{target}: {error}");
-        let artifacts = self.folder.join("artifacts").join(target);
-        let kept = self.folder.join("corpus").join(target);
-        let corpus = self.corpora.join(target);
+    fn start(&self, reader: &str) -> Result<Child, String> {
+        let wrong = |error: std::io::Error| format!("{reader}: {error}");
+        let artifacts = self.folder.join("artifacts").join(reader);
+        let kept = self.folder.join("corpus").join(reader);
+        let corpus = self.corpora.join(reader);
         for folder in [&artifacts, &kept, &corpus] {
             std::fs::create_dir_all(folder).map_err(wrong)?;
         }
-        let log = File::create(self.log(target)).map_err(wrong)?;
-        let mut command = Command::new(self.programs.join(target));
+        let log = File::create(self.log(reader)).map_err(wrong)?;
+        let mut command = Command::new(&self.program);
         command
+            .env("RETICENT_READER", reader)
             .env("RETICENT_SCRATCH", &self.scratch)
             .env("RETICENT_SEEDS", &corpus)
             .arg(corpus)
@@ -146,14 +176,14 @@ impl Fuzzing {
     }
 
     /// The log of libFuzzer.
-    fn printed(&self, target: &str) -> String {
-        std::fs::read(self.log(target))
+    fn printed(&self, reader: &str) -> String {
+        std::fs::read(self.log(reader))
             .map_or(String::new(), |bytes| String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// Number of inputs, covered edges and peak memory.
-    fn summary(&self, target: &str) -> String {
-        let printed = self.printed(target);
+    fn summary(&self, reader: &str) -> String {
+        let printed = self.printed(reader);
         let stat = |name: &str| {
             let line = printed.lines().find_map(|line| line.strip_prefix("stat::")?.strip_prefix(name));
             line.map_or("?", |rest| rest.trim_start_matches(':').trim()).to_owned()
@@ -164,14 +194,15 @@ impl Fuzzing {
     }
 
     /// Prints the end of the log, and how to reproduce it.
-    fn explain(&self, target: &str) {
-        let printed = self.printed(target);
+    fn explain(&self, reader: &str) {
+        let printed = self.printed(reader);
         let lines: Vec<&str> = printed.lines().collect();
         eprintln!(
-            "\n{target}: the end of {}\n{}",
-            self.log(target).display(),
+            "\n{reader}: the end of {}\n{}",
+            self.log(reader).display(),
             lines[lines.len().saturating_sub(40)..].join("\n")
         );
-        eprintln!("again: {} FILE, with the file named above", self.programs.join(target).display());
+        let program = self.program.display();
+        eprintln!("again: RETICENT_READER={reader} {program} FILE, with the file named above");
     }
 }

@@ -13,10 +13,10 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 const USAGE: &str = "\
-cargo xtask test                        format, lints, docs and every test
+cargo xtask test                        format, lints, docs, every test, and a minute of fuzzing for each reader
 cargo xtask deny                        licences, sources, banned and double dependencies
 cargo xtask package                     whether the packages to be published are complete
-cargo xtask fuzz --minutes M            fuzzes every reader for so long, or one with --target T; --seed S repeats a search
+cargo xtask fuzz --minutes M            fuzzes every reader for so long, or one with --reader R; --seed S repeats a search
 cargo xtask bench accounting [--peers]  how fast the accountant is, alone or beside its peers
 cargo xtask docs                        the documentation, with its formulas
 cargo xtask picture                     fits anew and draws docs/picture.svg

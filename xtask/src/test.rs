@@ -5,6 +5,9 @@ use std::process::Stdio;
 
 use crate::{Outcome, command};
 
+/// How long each reader is fuzzed.
+const FUZZ_MINUTES: &str = "1";
+
 fn checks() -> Outcome {
     crate::deny::run()?;
     crate::package::run()?;
@@ -34,7 +37,8 @@ pub(crate) fn run() -> Outcome {
     }
     let status = child.wait().map_err(|error| format!("cargo test: {error}"))?;
     println!("{passed} passed, {failed} failed, {ignored} skipped");
-    if status.success() { Ok(()) } else { Err("some tests failed".to_owned()) }
+    let fuzzed = crate::fuzz::run(&["--minutes", FUZZ_MINUTES]);
+    if status.success() { fuzzed } else { Err("some tests failed".to_owned()) }
 }
 
 /// The number before `word`.

@@ -1,3 +1,0 @@
-#![no_main]
-
-reticent_fuzz::target!("model_file");
