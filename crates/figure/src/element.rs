@@ -66,6 +66,13 @@ impl Element {
         self
     }
 
+    /// Replaces an attribute.
+    #[must_use]
+    pub fn replace(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.attributes.retain(|(known, _)| *known != name);
+        self.set(name, value)
+    }
+
     /// Sets an attribute to a length: to two decimals, and to 0 if it is not finite.
     #[must_use]
     pub fn number(self, name: &'static str, value: f64) -> Self {
@@ -169,17 +176,19 @@ impl Drawing {
     #[must_use]
     pub fn new(title: &str, width: f64, height: f64) -> Self {
         let (width, height) = (width.round(), height.round());
-        let svg = Element::new("svg")
-            .set("xmlns", "http://www.w3.org/2000/svg")
+        let svg = labelled(title)
             .set("viewBox", format!("0 0 {} {}", Number(width), Number(height)))
             .number("width", width)
-            .number("height", height)
-            .set("role", "img")
-            .set("font-family", "system-ui, sans-serif")
-            .set("font-size", "12")
-            .set("fill", "#222")
-            .set("aria-label", title);
+            .number("height", height);
         Self { svg, size: (width, height) }
+    }
+
+    /// An empty drawing that is as wide as its place on a page and has this height in pixels: lengths across are percentages. The title is for screen
+    /// readers, and a tooltip.
+    #[must_use]
+    pub fn wide(title: &str, height: f64) -> Self {
+        let svg = labelled(title).set("class", "wide").set("width", "100%").number("height", height);
+        Self { svg: svg.hover(title), size: (0.0, height) }
     }
 
     /// Adds a white background, for a standalone file. Without it the drawing is transparent.
@@ -193,6 +202,17 @@ impl Drawing {
     pub fn push(&mut self, element: Element) {
         self.svg.push(element);
     }
+}
+
+/// An image with a name for screen readers.
+fn labelled(title: &str) -> Element {
+    Element::new("svg")
+        .set("xmlns", "http://www.w3.org/2000/svg")
+        .set("role", "img")
+        .set("font-family", "system-ui, sans-serif")
+        .set("font-size", "12")
+        .set("fill", "#222")
+        .set("aria-label", title)
 }
 
 impl Display for Drawing {

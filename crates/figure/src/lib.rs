@@ -2,6 +2,7 @@
 //!
 //! - An [`Axis`] maps numbers or categories to a length, and places round ticks on it.
 //! - A [`Plot`] has two of them, and marks in their units: lines, bands, points, rectangles.
+//! - [`Strips`] are rows of a table on one axis: a point and two intervals each, as wide as their cells.
 //! - A [`Style`] is a stroke or a fill, and optionally a class, so that the style sheet of a page can override the colours.
 //! - A [`Drawing`] is the SVG itself. It contains one or several plots, or [elements](Element).
 //!
@@ -26,9 +27,11 @@
 mod axis;
 mod element;
 mod plot;
+mod strip;
 mod style;
 
 pub use axis::{Axis, short};
 pub use element::{Drawing, Element, escape};
 pub use plot::Plot;
+pub use strip::{Strip, StripStyle, Strips, with_interval};
 pub use style::{Style, colour};

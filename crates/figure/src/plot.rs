@@ -18,6 +18,8 @@ const TICK: f64 = 7.0;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plot {
     title: String,
+    /// For screen readers; the title if it is empty.
+    name: String,
     size: (f64, f64),
     x: Axis,
     y: Axis,
@@ -35,6 +37,7 @@ impl Plot {
     pub fn new(title: &str, size: (f64, f64), x: Axis, y: Axis) -> Self {
         Self {
             title: title.to_owned(),
+            name: String::new(),
             size,
             x,
             y,
@@ -45,6 +48,12 @@ impl Plot {
             room_right: 20.0,
             missing: 0,
         }
+    }
+
+    /// A name for screen readers, instead of the title.
+    #[must_use]
+    pub fn named(self, name: &str) -> Self {
+        Self { name: name.to_owned(), ..self }
     }
 
     /// Clips marks to the axes.
@@ -179,7 +188,28 @@ impl Plot {
         let title = 1.1 * CHARACTER_WIDTH * self.title.chars().count() as f64 - self.size.0;
         let right = names.max(keys).max(title).max(self.room_right);
         let below = TICK + LINE + if self.x.name.is_empty() { 2.0 } else { LINE + 6.0 };
+        let (left, below) = if self.are_names_turned() {
+            let length = TURN.sin() * self.longest_name();
+            // The first name begins to the left of its category.
+            let first = 0.5 * self.size.0 / self.x.ticks(2).len().max(1) as f64;
+            (left.max(length - first + 6.0), below + length)
+        } else {
+            (left, below)
+        };
         (left, top, right, below + if self.missing > 0 { LINE } else { 0.0 })
+    }
+
+    /// The length of the longest name along the horizontal axis.
+    fn longest_name(&self) -> f64 {
+        let names = self.x.ticks(self.columns());
+        let letters = names.iter().map(|(_, name)| name.chars().count().min(LONGEST)).max().unwrap_or(0);
+        CHARACTER_WIDTH * letters as f64
+    }
+
+    /// Whether names of categories are too long to be side by side.
+    fn are_names_turned(&self) -> bool {
+        let categories = self.x.ticks(self.columns()).len().max(1) as f64;
+        self.x.is_categorical() && self.longest_name() + 0.5 * CHARACTER_WIDTH > self.size.0 / categories
     }
 
     /// The size with margins, in pixels.
@@ -240,19 +270,20 @@ impl Plot {
             Element::text(x, y, text).set("class", "soft").set("fill", "#555").set("text-anchor", anchor)
         };
         let mut elements = Vec::new();
-        let x_ticks = self.x.ticks(self.columns());
-        // Names that are too long for their category are truncated.
-        let letters = if self.x.is_categorical() {
-            (width / x_ticks.len().max(1) as f64 / CHARACTER_WIDTH - 1.0).max(1.0)
-        } else {
-            1e3
-        };
-        for (value, text) in x_ticks {
+        let turned = self.are_names_turned();
+        for (value, text) in self.x.ticks(self.columns()) {
             let at = width * self.x.fraction(value).unwrap_or(0.0);
             if !self.x.is_categorical() {
                 elements.push(line([(at, 0.0), (at, height)]));
             }
-            elements.push(label(at, height + TICK + 11.0, &shortened(&text, letters as usize), "middle"));
+            let (y, text) = (height + TICK + 11.0, shortened(&text));
+            elements.push(if turned {
+                let turn =
+                    format!("rotate(-{} {} {})", TURN.to_degrees().round(), Number(at + 4.0), Number(y));
+                label(at + 4.0, y, &text, "end").set("transform", turn)
+            } else {
+                label(at, y, &text, "middle")
+            });
         }
         for (value, text) in self.y.ticks(self.rows()) {
             let share = self.y.fraction(value).unwrap_or(0.0);
@@ -263,7 +294,8 @@ impl Plot {
             elements.push(label(-TICK, at + 4.0, &text, "end"));
         }
         if !self.x.name.is_empty() {
-            let name = Element::text(0.5 * width, height + TICK + LINE + 16.0, &self.x.name);
+            let turned = if turned { TURN.sin() * self.longest_name() } else { 0.0 };
+            let name = Element::text(0.5 * width, height + TICK + LINE + 16.0 + turned, &self.x.name);
             elements.push(name.set("text-anchor", "middle"));
         }
         if !self.y.name.is_empty() {
@@ -316,7 +348,9 @@ impl Plot {
     fn onto(&self, new: impl Fn(&str, f64, f64) -> Drawing) -> Drawing {
         let ((width, height), (left, top, ..)) = (self.outer_size(), self.margins());
         let axes = format!("{}, by {}", self.y.name, self.x.name);
-        let mut drawing = new(if self.title.is_empty() { &axes } else { &self.title }, width, height);
+        let names = [&self.name, &self.title, &axes];
+        let mut drawing =
+            new(names.into_iter().find(|name| !name.is_empty()).unwrap_or(&axes), width, height);
         drawing.push(Element::group(left, top).child(self.group()));
         drawing
     }
@@ -346,12 +380,18 @@ fn spread_apart(desired: &[f64], distance: f64, bottom: f64) -> Vec<f64> {
     placed
 }
 
-/// A text truncated to `max_length` characters, with a full stop at the end if truncated.
-fn shortened(text: &str, max_length: usize) -> String {
-    if text.chars().count() <= max_length {
+/// The angle of names of categories that are too long to be side by side.
+const TURN: f64 = std::f64::consts::FRAC_PI_4;
+
+/// The longest name that is shown in full: longer ones would leave no room for the plot.
+const LONGEST: usize = 48;
+
+/// A name with an ellipsis in place of what is beyond [`LONGEST`] characters.
+fn shortened(text: &str) -> String {
+    if text.chars().count() <= LONGEST {
         return text.to_owned();
     }
-    text.chars().take(max_length.saturating_sub(1)).chain(['.']).collect()
+    text.chars().take(LONGEST - 1).chain(['\u{2026}']).collect()
 }
 
 #[cfg(test)]
@@ -417,13 +457,29 @@ mod tests {
     }
 
     #[test]
-    fn the_first_category_is_on_top_and_long_names_are_shortened() {
-        let y = Axis::categories("", ["upper", "lower"]);
-        let x = Axis::categories("", ["a very long name indeed", "b"]);
+    fn the_first_category_is_on_top() {
+        let (y, x) = (Axis::categories("", ["upper", "lower"]), Axis::categories("", ["a", "b"]));
         let mut plot = Plot::new("", (100.0, 40.0), x, y);
         plot.rectangle(&Style::fill(colour(0)), (0.0, 1.0), (0.0, 1.0), "");
         let svg = plot.clipped().to_string();
         assert!(svg.contains("<rect x=\"0\" y=\"0\" width=\"50\" height=\"20\""), "{svg}");
-        assert!(svg.contains("a ver.") && !svg.contains("a very"), "{svg}");
+        assert!(!svg.contains("rotate"), "{svg}");
+    }
+
+    /// They were truncated once, so that levels could not be told apart.
+    #[test]
+    fn long_names_are_turned_and_whole() {
+        let names = ["a very long name indeed", "b"];
+        let plot = Plot::new("", (100.0, 40.0), Axis::categories("", names), Axis::between("", 0.0, 1.0));
+        let svg = plot.to_string();
+        assert!(svg.contains(">a very long name indeed<") && svg.contains("rotate(-45"), "{svg}");
+        let short =
+            Plot::new("", (100.0, 40.0), Axis::categories("", ["a", "b"]), Axis::between("", 0.0, 1.0));
+        let room = |plot: &Plot| plot.margins().3;
+        // 23 letters at 45 degrees.
+        assert!(room(&plot) > room(&short) + 100.0);
+        let forged = "x".repeat(100_000);
+        let plot = Plot::new("", (100.0, 40.0), Axis::categories("", [forged]), Axis::between("", 0.0, 1.0));
+        assert!(room(&plot) < 300.0 && plot.to_string().len() < 5000);
     }
 }

@@ -65,6 +65,12 @@ impl Style {
         self.stroke.map_or(self.fill, |(colour, _)| colour)
     }
 
+    /// The class for style sheets.
+    #[must_use]
+    pub fn class_name(&self) -> Option<&'static str> {
+        self.class
+    }
+
     /// Whether there is no fill.
     #[must_use]
     pub fn is_line(&self) -> bool {
