@@ -15,6 +15,7 @@ use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
 use reticent_core::budget::{Adjacency, Privacy, Unlimited};
 use reticent_core::model::conjugate::CategoricalPlan;
+use reticent_core::model::conjugate::ConjugatePlan as _;
 use reticent_core::wall::{NoiseSource, Records};
 use reticent_tables::{Column, Encoder, Schema, Source, Table};
 

@@ -28,6 +28,8 @@ pub enum TableError {
     Damaged { file: PathBuf, format: Format },
     #[error("{}: there is no column {column:?}; hint: compare the header with the schema; `Check` finds a wrong delimiter", file.display())]
     NoColumn { file: PathBuf, column: String },
+    #[error("{}: there are no columns {}; hint: compare the header with the schema; `Check` finds a wrong delimiter", file.display(), quoted(columns))]
+    NoColumns { file: PathBuf, columns: Vec<String> },
     #[error("{}: there are two columns {column:?}; hint: rename one", file.display())]
     TwoColumns { file: PathBuf, column: String },
     #[error(
@@ -47,4 +49,9 @@ pub enum TableError {
     Columns { names: usize, given: usize },
     #[error(transparent)]
     Schema(#[from] crate::schema::SchemaError),
+}
+
+/// Names in quotes, with commas between them.
+fn quoted(names: &[String]) -> String {
+    names.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ")
 }

@@ -28,7 +28,11 @@ enum Code {
         limit: f64,
         missing: Substitute,
     },
-    Flag(Substitute),
+    Flag {
+        missing: Substitute,
+        /// The sign of true: -1 if false is the positive class.
+        sign: f64,
+    },
     /// Two levels as -1 and 1.
     Side(Levels),
     /// Levels as one number each.
@@ -86,7 +90,10 @@ impl ColumnEncoder {
                 let encode = |value: f64| units.encode(value).clamp(-limit, limit);
                 Code::Number { units, limit, missing: Substitute::new(*missing, is_target, encode) }
             }
-            Kind::Boolean { missing } => Code::Flag(Substitute::new(*missing, is_target, side)),
+            Kind::Boolean { missing } => {
+                let sign = if column.levels() == ["false", "true"] { 1.0 } else { -1.0 };
+                Code::Flag { missing: Substitute::new(*missing, is_target, |flag| sign * side(flag)), sign }
+            }
             Kind::Categorical { .. } => {
                 let levels = Levels::new(column, is_target);
                 if is_target && levels.count() == 2 { Code::Side(levels) } else { Code::OneHot(levels) }
@@ -106,7 +113,7 @@ impl ColumnEncoder {
     /// Numbers that it writes in each row.
     pub(super) fn width(&self) -> usize {
         match &self.code {
-            Code::Number { missing, .. } | Code::Flag(missing) => missing.width(),
+            Code::Number { missing, .. } | Code::Flag { missing, .. } => missing.width(),
             Code::Side(_) => 1,
             Code::OneHot(levels) => levels.count(),
             Code::Counts { words, .. } => words.count(),
@@ -147,9 +154,9 @@ impl Code {
                     missing.write(number(text).known().map(encode), place);
                 }
             }
-            Self::Flag(missing) => {
+            Self::Flag { missing, sign } => {
                 for (text, place) in values.zip(places) {
-                    missing.write(truth(text).known().map(side), place);
+                    missing.write(truth(text).known().map(|flag| sign * side(flag)), place);
                 }
             }
             Self::Side(levels) => {
@@ -181,11 +188,12 @@ impl Code {
             }
             Self::Side(levels) => write_levels(levels, array, places, write_side),
             Self::OneHot(levels) => write_levels(levels, array, places, write_one_hot),
-            Self::Flag(missing) if array.data_type() == &DataType::Boolean => {
+            Self::Flag { missing, sign } if array.data_type() == &DataType::Boolean => {
                 let flags = array.as_boolean().iter();
-                flags.zip(places).for_each(|(flag, place)| missing.write(flag.map(side), place));
+                let code = |flag: bool| sign * side(flag);
+                flags.zip(places).for_each(|(flag, place)| missing.write(flag.map(code), place));
             }
-            Self::Flag(_) | Self::Counts { .. } => self.write_texts(texts(array).iter(), places),
+            Self::Flag { .. } | Self::Counts { .. } => self.write_texts(texts(array).iter(), places),
         }
     }
 }

@@ -38,9 +38,9 @@ const VALUES: usize = 1 << 17;
 /// | kind | numbers |
 /// |---|---|
 /// | numeric | one, from the public bounds to $[-1, 1]$; what is outside is moved to the nearer bound |
-/// | boolean | one, -1 or 1 |
+/// | boolean | one, -1 or 1; the positive class of a target is 1 |
 /// | categorical | one for each level, 1 for the value's own and 0 for the others |
-/// | categorical target of two levels | one, -1 for the first level and 1 for the second |
+/// | categorical target of two levels | one, -1 for the first level and 1 for the second, or the stated positive class |
 /// | text | one for each word of the vocabulary: how often it occurs |
 /// | numeric or boolean with `missing = "indicator"` | a second one: 1 if the value is missing, -1 if not |
 ///
@@ -54,6 +54,8 @@ pub struct Encoder {
     columns: Vec<ColumnEncoder>,
     /// The same columns, as files and batches have them.
     wanted: Vec<Wanted>,
+    /// Which of them are carried along as texts.
+    carried: Vec<usize>,
     width: usize,
     feature_width: usize,
 }
@@ -76,7 +78,8 @@ impl Encoder {
     }
 
     fn of(features: &[Column], target: Option<&Column>) -> Result<Self, TableError> {
-        let mut encoder = Self { columns: Vec::new(), wanted: Vec::new(), width: 0, feature_width: 0 };
+        let mut encoder =
+            Self { columns: Vec::new(), wanted: Vec::new(), carried: Vec::new(), width: 0, feature_width: 0 };
         for feature in features {
             encoder.push(feature, false)?;
         }
@@ -94,6 +97,30 @@ impl Encoder {
         self.wanted.push(Wanted { name: column.name().to_owned(), few });
         self.columns.push(encoder);
         Ok(())
+    }
+
+    /// The same, which also reads these columns as texts: [`Batch::carried`]. They need not be in the schema.
+    #[must_use]
+    pub fn carrying<S: AsRef<str>>(mut self, names: &[S]) -> Self {
+        for name in names.iter().map(AsRef::as_ref) {
+            let known = self.wanted.iter().position(|wanted| wanted.name == name);
+            let place = known.unwrap_or_else(|| {
+                self.wanted.push(Wanted { name: name.to_owned(), few: false });
+                self.wanted.len() - 1
+            });
+            self.carried.push(place);
+        }
+        self
+    }
+
+    /// The texts of the carried columns of some records of a source: `None` for a missing value, or one that is not UTF-8.
+    pub(crate) fn carried(&self, chunk: &Chunk<'_>) -> Vec<Vec<Option<String>>> {
+        let text = |bytes: Option<&[u8]>| std::str::from_utf8(bytes?).ok().map(str::to_owned);
+        let column = |&place: &usize| match &chunk.records {
+            Chunked::Batch(batch) => texts(batch.column(place)).iter().map(text).collect(),
+            Chunked::Written(written) => written.column(place).map(text).collect(),
+        };
+        self.carried.iter().map(column).collect()
     }
 
     /// How many numbers a row has.
@@ -245,7 +272,8 @@ pub struct Units {
 
 impl Units {
     /// `None` for private bounds that have yet to be estimated.
-    fn of(scale: Scale) -> Option<Self> {
+    #[must_use]
+    pub fn of(scale: Scale) -> Option<Self> {
         match scale {
             // Halved before they are added, so that no bounds overflow.
             Scale::Bounds { low, high } => {

@@ -26,6 +26,7 @@ pub struct Batches<'a> {
     encoder: &'a Encoder,
     chunks: Chunks<'a>,
     values: Vec<f64>,
+    carried: Vec<Vec<Option<String>>>,
     read: u64,
 }
 
@@ -33,6 +34,7 @@ pub struct Batches<'a> {
 #[derive(Clone, Copy)]
 pub struct Batch<'a> {
     values: &'a [f64],
+    carried: &'a [Vec<Option<String>>],
     width: usize,
     first_row: u64,
 }
@@ -40,7 +42,7 @@ pub struct Batch<'a> {
 impl<'a> Batches<'a> {
     pub(super) fn new(encoder: &'a Encoder, source: &'a Source) -> Self {
         let chunks = source.chunks(&encoder.wanted, encoder.rows_at_once());
-        Self { encoder, chunks, values: Vec::new(), read: 0 }
+        Self { encoder, chunks, values: Vec::new(), carried: Vec::new(), read: 0 }
     }
 
     /// The next records, until there are none.
@@ -53,9 +55,11 @@ impl<'a> Batches<'a> {
             return Ok(None);
         };
         self.encoder.append_chunk(&chunk, &mut self.values);
+        self.carried = self.encoder.carried(&chunk);
         let first_row = self.read;
         self.read += chunk.rows() as u64;
-        Ok(Some(Batch { values: &self.values, width: self.encoder.width, first_row }))
+        let (values, carried) = (&self.values[..], &self.carried[..]);
+        Ok(Some(Batch { values, carried, width: self.encoder.width, first_row }))
     }
 }
 
@@ -69,6 +73,12 @@ impl<'a> Batch<'a> {
     #[must_use]
     pub fn values(self) -> &'a [f64] {
         self.values
+    }
+
+    /// The texts of each [carried](Encoder::carrying) column: one for each record.
+    #[must_use]
+    pub fn carried(self) -> &'a [Vec<Option<String>>] {
+        self.carried
     }
 
     /// Which record of the source the first row is, from 0.

@@ -15,6 +15,16 @@ pub struct Column {
     pub(super) origin: Origin,
     pub(super) unit: Option<String>,
     pub(super) description: Option<String>,
+    pub(super) emphasis: Option<Emphasis>,
+}
+
+/// A level with a role in coefficients.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Emphasis {
+    /// The class of a target whose probability is modelled: coded last.
+    Positive(String),
+    /// The level of a feature that the others are compared with: coded first.
+    Reference(String),
 }
 
 /// How the values of a column are read, and what public facts they are encoded with.
@@ -133,7 +143,10 @@ impl Column {
         let name = name.into();
         let checked = if name.is_empty() { Err(ColumnFault::NoName) } else { check(&kind) };
         match checked {
-            Ok(()) => Ok(Self { name, kind, origin: Origin::Stated, unit: None, description: None }),
+            Ok(()) => {
+                let (origin, unit, description, emphasis) = (Origin::Stated, None, None, None);
+                Ok(Self { name, kind, origin, unit, description, emphasis })
+            }
             Err(fault) => Err(SchemaError::Column { column: name, fault }),
         }
     }
@@ -180,6 +193,27 @@ impl Column {
         self
     }
 
+    /// The same column with a level that is the positive class of a target, or the reference of a feature. Without it, these are the
+    /// second of two classes and the first level.
+    ///
+    /// # Errors
+    /// [`SchemaError::Column`] if it has no such level; positive classes are those of two.
+    pub fn with_emphasis(mut self, emphasis: Emphasis) -> Result<Self, SchemaError> {
+        let levels = self.levels();
+        let fault = match &emphasis {
+            Emphasis::Positive(_) if levels.len() != 2 => Some(ColumnFault::NotTwoClasses),
+            Emphasis::Positive(level) | Emphasis::Reference(level) if !levels.contains(&level.as_str()) => {
+                Some(ColumnFault::NoSuchLevel { levels: levels.join(", ") })
+            }
+            _ => None,
+        };
+        if let Some(fault) = fault {
+            return Err(SchemaError::Column { column: self.name, fault });
+        }
+        self.emphasis = Some(emphasis);
+        Ok(self)
+    }
+
     /// The same column, scaled otherwise by facts of this origin. Only numeric columns have a scale.
     ///
     /// The value for missing ones is moved into new bounds, which were not known when it was stated: bounds that were paid for
@@ -193,7 +227,9 @@ impl Column {
             _ => missing,
         };
         let column = Self::new(self.name.clone(), Kind::Numeric { scale, missing })?;
-        Ok(Self { origin, unit: self.unit.clone(), description: self.description.clone(), ..column })
+        let (unit, description, emphasis) =
+            (self.unit.clone(), self.description.clone(), self.emphasis.clone());
+        Ok(Self { origin, unit, description, emphasis, ..column })
     }
 
     /// The same column with numbers as they are; a record without one is absent.
@@ -229,6 +265,12 @@ impl Column {
         self.unit.as_deref()
     }
 
+    /// The level that is the positive class, or the reference, if one is stated.
+    #[must_use]
+    pub fn emphasis(&self) -> Option<&Emphasis> {
+        self.emphasis.as_ref()
+    }
+
     /// What it means.
     #[must_use]
     pub fn description(&self) -> Option<&str> {
@@ -249,9 +291,20 @@ impl Column {
     }
 
     /// The levels of a categorical column, with those for unknown and missing values, in the order of their codes; those
-    /// of a boolean one are `false` and `true`; other columns have none.
+    /// of a boolean one are `false` and `true`; other columns have none. A stated reference is first, and a stated positive class last.
     #[must_use]
     pub fn levels(&self) -> Vec<&str> {
+        let mut levels = self.stated_levels();
+        match &self.emphasis {
+            Some(Emphasis::Positive(last)) => levels.sort_by_key(|level| level == last),
+            Some(Emphasis::Reference(first)) => levels.sort_by_key(|level| level != first),
+            None => {}
+        }
+        levels
+    }
+
+    /// The levels in the order in which they are stated.
+    fn stated_levels(&self) -> Vec<&str> {
         match &self.kind {
             Kind::Categorical { levels, unknown, missing } => {
                 let mut all: Vec<&str> = levels.iter().map(String::as_str).collect();

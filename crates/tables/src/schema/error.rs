@@ -21,6 +21,8 @@ pub enum SchemaError {
     Column { column: String, fault: ColumnFault },
     #[error("the schema has no features; hint: list at least one column under `features`")]
     NoFeatures,
+    #[error("the schema has no target; hint: state one, `target = {{ name = ..., kind = ... }}`")]
+    NoTarget,
     #[error("the schema names column {column:?} twice; hint: keep one")]
     Repeated { column: String },
     #[error("the schema has no column {column:?}; hint: check the spelling")]
@@ -87,6 +89,12 @@ pub enum ColumnFault {
     NotPrivate,
     #[error("a text cannot be predicted; hint: choose a target of another kind")]
     TextTarget,
+    #[error("`positive` names one of two classes; hint: remove it, or list two levels")]
+    NotTwoClasses,
+    #[error("`positive` and `reference` name a level of the column; hint: its levels are {levels}")]
+    NoSuchLevel { levels: String },
+    #[error("`positive` belongs to the target and `reference` to a feature")]
+    Emphasis,
     #[error("a target needs at least two levels")]
     OneLevel,
     #[error(

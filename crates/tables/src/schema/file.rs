@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Column, ColumnFault, Kind, Missing, Origin, Scale, Schema, SchemaError};
+use super::{Column, ColumnFault, Emphasis, Kind, Missing, Origin, Scale, Schema, SchemaError};
 use crate::source::Layout;
 
 /// What states that missing values have a number of their own, and that they have a level of their own.
@@ -48,6 +48,10 @@ struct RawColumn {
     #[serde(skip_serializing_if = "Option::is_none")]
     missing: Option<RawMissing>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    positive: Option<RawLevel>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reference: Option<RawLevel>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     unit: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<String>,
@@ -90,6 +94,23 @@ enum RawMissing {
     Number(f64),
     Flag(bool),
     Text(String),
+}
+
+/// A level: a text, or true or false in a boolean column.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(untagged, expecting = "a level is a text, true or false")]
+enum RawLevel {
+    Flag(bool),
+    Text(String),
+}
+
+impl RawLevel {
+    fn text(self) -> String {
+        match self {
+            Self::Flag(flag) => flag.to_string(),
+            Self::Text(text) => text,
+        }
+    }
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde requires a reference")]
@@ -287,6 +308,15 @@ impl TryFrom<RawColumn> for Column {
     fn try_from(raw: RawColumn) -> Result<Self, SchemaError> {
         let kind = raw.kind().map_err(|fault| SchemaError::Column { column: raw.name.clone(), fault })?;
         let mut column = Self::new(raw.name, kind)?;
+        for emphasis in [
+            raw.positive.map(|level| Emphasis::Positive(level.text())),
+            raw.reference.map(|level| Emphasis::Reference(level.text())),
+        ]
+        .into_iter()
+        .flatten()
+        {
+            column = column.with_emphasis(emphasis)?;
+        }
         (column.origin, column.unit, column.description) = (raw.origin, raw.unit, raw.description);
         Ok(column)
     }
@@ -305,6 +335,14 @@ impl From<&Column> for RawColumn {
             vocabulary: None,
             unknown: None,
             missing: None,
+            positive: match column.emphasis() {
+                Some(Emphasis::Positive(level)) => Some(RawLevel::Text(level.clone())),
+                _ => None,
+            },
+            reference: match column.emphasis() {
+                Some(Emphasis::Reference(level)) => Some(RawLevel::Text(level.clone())),
+                _ => None,
+            },
             unit: column.unit.clone(),
             description: column.description.clone(),
             origin: column.origin,

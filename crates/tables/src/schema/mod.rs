@@ -8,7 +8,7 @@ mod public;
 mod rules;
 mod template;
 
-pub use column::{Column, Kind, Missing, Origin, Scale};
+pub use column::{Column, Emphasis, Kind, Missing, Origin, Scale};
 pub use error::{ColumnFault, SchemaError};
 
 use std::collections::HashSet;
@@ -59,6 +59,17 @@ impl Schema {
         let mut names = HashSet::new();
         if let Some(twice) = features.iter().chain(&target).find(|column| !names.insert(column.name())) {
             return Err(SchemaError::Repeated { column: twice.name().to_owned() });
+        }
+        let misplaced = |column: &&Column| {
+            let positive = matches!(column.emphasis(), Some(Emphasis::Positive(_)));
+            column.emphasis().is_some()
+                && positive != target.as_ref().is_some_and(|t| t.name() == column.name())
+        };
+        if let Some(column) = features.iter().chain(&target).find(misplaced) {
+            return Err(SchemaError::Column {
+                column: column.name().to_owned(),
+                fault: ColumnFault::Emphasis,
+            });
         }
         if let Some(target) = &target {
             let fault = match target.kind() {
@@ -147,6 +158,16 @@ impl Schema {
     /// All columns in the order they are encoded in: the features, then the target.
     pub fn columns(&self) -> impl Iterator<Item = &Column> {
         self.features.iter().chain(&self.target)
+    }
+
+    /// The same schema with this class of the target as the positive one.
+    ///
+    /// # Errors
+    /// [`SchemaError::Column`] if the target has not two classes, or this is none of them; [`SchemaError::NoTarget`].
+    pub fn with_positive(&self, class: &str) -> Result<Self, SchemaError> {
+        let target = self.target.clone().ok_or(SchemaError::NoTarget)?;
+        let target = target.with_emphasis(Emphasis::Positive(class.to_owned()))?;
+        Ok(Self { target: Some(target), ..self.clone() })
     }
 
     /// Columns whose private bounds have yet to be estimated, with the public range of each.

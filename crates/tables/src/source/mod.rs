@@ -399,6 +399,12 @@ fn positions(file: &Path, names: &[&str], wanted: &[Wanted]) -> Result<Vec<usize
     for (position, name) in names.iter().enumerate() {
         known.entry(name).and_modify(|(_, twice)| *twice = true).or_insert((position, false));
     }
+    // All that are missing, so that one look at the file mends it.
+    let absent = wanted.iter().filter(|column| !known.contains_key(column.name.as_str()));
+    let columns: Vec<String> = absent.map(|column| column.name.clone()).collect();
+    if columns.len() > 1 {
+        return Err(TableError::NoColumns { file: file.to_owned(), columns });
+    }
     let position = |column: &Wanted| {
         let (file, name) = (file.to_owned(), column.name.clone());
         match known.get(column.name.as_str()) {

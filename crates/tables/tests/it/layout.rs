@@ -37,7 +37,7 @@ fn semicolons_tabs_and_gzip_are_read_where_they_are_stated() {
     let open = |file: &std::path::Path| Source::open(file).expect("a file");
     let file = write_csv(&folder, "s.csv", semicolons);
     assert_eq!(encoded(&schema("file = { delimiter = \";\" }"), open(&file)).expect("a table"), expected);
-    assert!(matches!(encoded(&schema(""), open(&file)), Err(TableError::NoColumn { .. })));
+    assert!(matches!(encoded(&schema(""), open(&file)), Err(TableError::NoColumns { .. })));
     let file = write_csv(&folder, "t.csv", tabs);
     assert_eq!(encoded(&schema("file = { delimiter = \"tab\" }"), open(&file)).expect("a table"), expected);
     // By their names.
