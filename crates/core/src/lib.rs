@@ -77,6 +77,7 @@ pub mod baseline;
 pub mod bounds;
 pub mod budget;
 pub mod engine;
+pub mod evaluation;
 pub mod family;
 pub mod field;
 pub mod grid;

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use reticent_core::budget::{Adjacency, Ledger, LedgerError, Privacy, Request, Spent, Ticket};
-use reticent_core::model::{Limits, SettingKind, SettingValue, TableShape, Target, model, models};
+use reticent_core::model::conjugate::{ConjugatePlan as _, NormalPlan};
+use reticent_core::model::{Codebook, Limits, SettingKind, SettingValue, TableShape, Target, model, models};
 use reticent_core::wall::{NoiseSource, Records};
 use serde_json::{Value, json};
 
@@ -208,7 +209,10 @@ fn tried(case: &Case, limits: Limits, plan: &Value) -> Result<bool, String> {
     let saved = fitted.save().map_err(|error| format!("not saved: {error}"))?;
     let loaded = of.load(&saved).map_err(|error| format!("not loaded: {error}"))?;
     loaded.predict_row(&rows[..shape.inputs()], &[0.05, 0.95]);
-    loaded.points();
+    let found = loaded.parameters(&Codebook::unnamed(&shape)).summary();
+    if found.is_empty() {
+        return Err("no parameters".into());
+    }
     Ok(true)
 }
 
@@ -377,8 +381,7 @@ fn huge_bins_and_priors_are_refused_before_the_charge() {
     refused(&several, "/prior/strength", json!(1e308), "prior.strength must be a number from 1e-6 to 1e6");
     // The same through the library: a fit refuses a plan that no model has read.
     let privacy = normal.privacy().unwrap();
-    let mut plan: reticent_core::model::conjugate::NormalPlan =
-        serde_json::from_value(normal.plan()).unwrap();
+    let mut plan: NormalPlan = serde_json::from_value(normal.plan()).unwrap();
     plan.prior.strength = 1e308;
     let calls = Arc::new(Calls::default());
     let (records, source) = (Records::new(normal.rows(), 1).unwrap(), NoiseSource::from_os().unwrap());

@@ -3,7 +3,7 @@
 mod worked_model;
 
 use reticent_core::budget::{Adjacency, Privacy, Unlimited};
-use reticent_core::model::{ErrorKind, Saved, TableShape, Target, model, models, register};
+use reticent_core::model::{Codebook, ErrorKind, Saved, TableShape, Target, model, models, register};
 use reticent_core::wall::{NoiseSource, Records};
 
 #[test]
@@ -26,10 +26,10 @@ fn one_folder_and_one_line_are_a_model() {
         let (fitted, receipt) = plan.run(rows, source, privacy, Box::new(Unlimited)).unwrap();
         assert_eq!(receipt.guarantee.cost().is_some(), privacy.is_some());
         let saved: Saved = fitted.save().unwrap();
-        let points = means.load(&saved).unwrap().points();
+        let found = means.load(&saved).unwrap().parameters(&Codebook::unnamed(&shape)).summary();
         for (k, truth) in [-0.5, 0.25].into_iter().enumerate() {
             // Six standard deviations: a false alarm once in 5e8 runs. Without privacy only rounding is left.
-            assert!((points[0].mean[k] - truth).abs() < 6.0 * points[0].sd[k] + 1e-6, "{points:?}");
+            assert!((found[k].mean - truth).abs() < 6.0 * found[k].sd + 1e-6, "{found:?}");
         }
     }
 

@@ -29,8 +29,9 @@ pub mod vb;
 
 pub use ep::{Ep, adf, adf_pass, ep};
 pub use noise::{Block, Noise};
+pub(crate) use plan::exact_delta;
+pub use plan::gdp_mu;
 pub use plan::{SepPlan, Simulate};
-pub(crate) use plan::{exact_delta, gdp_mu};
 use reticent_noise::with_wide_vectors;
 pub(crate) use sep::clip;
 pub use sep::{Average, Coordinates, Damping, Fit, Phase, Sep, sep};

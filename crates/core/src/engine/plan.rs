@@ -245,7 +245,10 @@ fn kept_delta(privacy: &Privacy, at_large_epsilons: f64) -> f64 {
 
 /// The GDP parameter $\mu$ that a budget allows: releases of all records may have noise multipliers $z$ with
 /// $\sum z^{-2} \le \mu^2$.
-pub(crate) fn gdp_mu(privacy: &Privacy) -> Result<f64, reticent_accounting::Error> {
+///
+/// # Errors
+/// Those of the accountant.
+pub fn gdp_mu(privacy: &Privacy) -> Result<f64, reticent_accounting::Error> {
     Ok((1.0 - 1e-6) / gaussian::noise_multiplier(privacy.epsilon(), kept_delta(privacy, 0.11))?)
 }
 

@@ -1,6 +1,7 @@
 //! Predictions of a number that lies within known bounds.
 
-use crate::model::{Highlight, ModelError, Point, Posterior, Predicted, Saved};
+use crate::model::{Codebook, Contrast, ModelError, Parameters, Posterior, Predicted, Saved};
+use rand::rngs::ChaCha8Rng;
 
 /// A model whose target is a number between -1 and 1, since it was clipped when it was encoded. Means and quantiles
 /// outside are clipped to the nearer bound.
@@ -14,11 +15,17 @@ impl<F: Posterior> Posterior for Bounded<F> {
         let predicted = self.0.predict(rows, width, probabilities);
         predicted.into_iter().map(Predicted::within_bounds).collect()
     }
-    fn points(&self) -> Vec<Point> {
-        self.0.points()
+    fn parameters(&self, codebook: &Codebook) -> Parameters {
+        self.0.parameters(codebook)
     }
-    fn highlights(&self, inputs: &[String]) -> Vec<Highlight> {
-        self.0.highlights(inputs)
+    fn contrast(&self, inputs: &[f64], reference: &[f64]) -> Option<Contrast> {
+        self.0.contrast(inputs, reference)
+    }
+    fn centre(&self) -> Option<&[f64]> {
+        self.0.centre()
+    }
+    fn simulate(&self, rng: &mut ChaCha8Rng) -> Option<Vec<f64>> {
+        self.0.simulate(rng)
     }
     fn warnings(&self, inputs: &[String]) -> Vec<String> {
         self.0.warnings(inputs)
@@ -35,11 +42,17 @@ impl Posterior for Box<dyn Posterior> {
     fn predict(&self, rows: &[f64], width: usize, probabilities: &[f64]) -> Vec<Predicted> {
         self.as_ref().predict(rows, width, probabilities)
     }
-    fn points(&self) -> Vec<Point> {
-        self.as_ref().points()
+    fn parameters(&self, codebook: &Codebook) -> Parameters {
+        self.as_ref().parameters(codebook)
     }
-    fn highlights(&self, inputs: &[String]) -> Vec<Highlight> {
-        self.as_ref().highlights(inputs)
+    fn contrast(&self, inputs: &[f64], reference: &[f64]) -> Option<Contrast> {
+        self.as_ref().contrast(inputs, reference)
+    }
+    fn centre(&self) -> Option<&[f64]> {
+        self.as_ref().centre()
+    }
+    fn simulate(&self, rng: &mut ChaCha8Rng) -> Option<Vec<f64>> {
+        self.as_ref().simulate(rng)
     }
     fn warnings(&self, inputs: &[String]) -> Vec<String> {
         self.as_ref().warnings(inputs)

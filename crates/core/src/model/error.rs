@@ -46,10 +46,6 @@ pub enum ModelError {
     )]
     PrivateClasses { model: &'static str },
     #[error(
-        "a {model} model can only be fitted with privacy; hint: a large epsilon comes close to a fit without"
-    )]
-    OnlyWithPrivacy { model: &'static str },
-    #[error(
         "this is not a plan for a {model} model of these inputs: {why}; hint: make one with `Plan::to_json`, and edit that"
     )]
     Plan { model: &'static str, why: String },

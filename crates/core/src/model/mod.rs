@@ -2,7 +2,8 @@
 //!
 //! - A [`Model`] has a name and [settings](Setting), and turns the public [`TableShape`] of encoded rows into a plan.
 //! - A [`Planned`] fit can be read, priced, edited as JSON and run on records.
-//! - A [`Posterior`] makes [predictions](Predicted), which a [`Score`] compares with the truth, and can be [`Saved`] as named arrays.
+//! - A [`Posterior`] has named [parameters](Parameters) in the units of a [`Codebook`], makes [predictions](Predicted), which a [`Score`]
+//!   compares with the truth, and can be [`Saved`] as named arrays.
 //!
 //! Each model is one folder: `mod.rs` (what it is, its settings, what it is not for), `plan.rs`, `query.rs` (the contribution of
 //! one record), `posterior.rs` and `tests.rs`. A new model is one folder and one line in `registry.rs`: see
@@ -28,6 +29,7 @@
 
 mod bernoulli;
 mod bounded;
+mod codebook;
 pub mod conjugate;
 mod dirichlet;
 mod error;
@@ -43,6 +45,7 @@ pub mod network;
 pub(crate) mod network_sgd;
 pub(crate) mod network_vi;
 mod normal;
+pub mod parameters;
 mod planned;
 mod poisson;
 pub mod polya_gamma;
@@ -63,10 +66,12 @@ pub mod topics;
 mod without_privacy;
 
 pub use bounded::Bounded;
+pub use codebook::{Code, Codebook, CodedColumn};
 pub use error::{DefinitionError, ErrorKind, FitError, ModelError};
 pub use estimate::{Estimate, Limits, OPERATIONS_PER_SECOND};
+pub use parameters::{Draws, Parameters, Summary};
 pub use planned::{Outline, Planned, Release, out_of_range, parse, same_columns, same_shape};
-pub use posterior::{Highlight, Point, Posterior};
+pub use posterior::{Contrast, Posterior};
 pub use predicted::{Link, Predicted, Variances};
 pub use prediction::Prediction;
 pub use reference::Reference;

@@ -1,7 +1,8 @@
 //! The posterior of a registered model.
 
-use crate::model::{ModelError, Predicted, Saved};
-use serde::Serialize;
+use crate::model::{Codebook, ModelError, Parameters, Predicted, Saved};
+use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
 
 /// A fitted model. All of it is public if the fit was private.
 pub trait Posterior: Send + Sync {
@@ -15,13 +16,21 @@ pub trait Posterior: Send + Sync {
     fn predict(&self, rows: &[f64], width: usize, probabilities: &[f64]) -> Vec<Predicted> {
         rows.chunks_exact(width).map(|inputs| self.predict_row(inputs, probabilities)).collect()
     }
-    /// Estimated points in the space of inputs, such as the means of components. Most models have none.
-    fn points(&self) -> Vec<Point> {
-        Vec::new()
+    /// The parameters, named and in the units of the schema, with their joint posterior distribution.
+    fn parameters(&self, codebook: &Codebook) -> Parameters;
+    /// The difference between the predictors of two records: of the target in encoded units, or of the score of two classes. `None`
+    /// for models without a target.
+    fn contrast(&self, _inputs: &[f64], _reference: &[f64]) -> Option<Contrast> {
+        None
     }
-    /// Short summaries, such as the top words of topics, given the names of the inputs. Most models have none.
-    fn highlights(&self, _inputs: &[String]) -> Vec<Highlight> {
-        Vec::new()
+    /// Encoded inputs near the mean of the records, if the fit has released them: what effects are compared with.
+    fn centre(&self) -> Option<&[f64]> {
+        None
+    }
+    /// A new encoded record from the posterior predictive distribution, without the target; `None` if the model has no distribution of
+    /// records.
+    fn simulate(&self, _rng: &mut ChaCha8Rng) -> Option<Vec<f64>> {
+        None
     }
     /// Warnings for readers of the model, as sentences, given the names of the inputs. Most models have none.
     fn warnings(&self, _inputs: &[String]) -> Vec<String> {
@@ -34,24 +43,23 @@ pub trait Posterior: Send + Sync {
     fn save(&self) -> Result<Saved, ModelError>;
 }
 
-/// A short summary of a part of a model.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Highlight {
-    /// Name of the part.
-    pub name: String,
-    /// Its main content.
-    pub text: String,
+impl dyn Posterior + '_ {
+    /// Simulated records of a public seed and of one of its streams, each with [`simulate`](Posterior::simulate).
+    #[must_use]
+    pub fn simulate_rows(&self, rows: usize, seed: u64, stream: u64) -> Option<Vec<Vec<f64>>> {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        rng.set_stream(stream);
+        (0..rows).map(|_| self.simulate(&mut rng)).collect()
+    }
 }
 
-/// An estimated point in the space of inputs.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Point {
-    /// Name of the point.
-    pub name: String,
-    /// Posterior mean, in encoded units.
-    pub mean: Vec<f64>,
-    /// Standard deviation of each coordinate without the privacy noise.
-    pub records_sd: Vec<f64>,
-    /// Standard deviation of each coordinate with the privacy noise.
-    pub sd: Vec<f64>,
+/// The difference between the predictors of two records.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Contrast {
+    /// Posterior mean.
+    pub mean: f64,
+    /// Posterior variance without the privacy noise.
+    pub records: f64,
+    /// Variance added by the privacy noise.
+    pub privacy: f64,
 }

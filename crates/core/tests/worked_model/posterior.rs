@@ -1,6 +1,7 @@
 //! The posterior: a normal distribution for each mean.
 
-use reticent_core::model::{ModelError, Point, Posterior, Predicted, Saved};
+use reticent_core::model::parameters::{Block, Joint, Marginal, NormalMarginal, Parameter};
+use reticent_core::model::{Codebook, CodedColumn, ModelError, Parameters, Posterior, Predicted, Saved};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -15,9 +16,19 @@ impl Posterior for Means {
         Predicted::Component { log_density: -2f64.ln() * inputs.len() as f64, probabilities: Vec::new() }
     }
 
-    fn points(&self) -> Vec<Point> {
-        let (mean, sd) = (self.mean.clone(), self.sd.clone());
-        vec![Point { name: "mean".into(), mean, records_sd: vec![0.0; self.sd.len()], sd }]
+    /// `mean[column]`, in the units of the schema. All of the uncertainty is that of the noise: these are the means of the records at hand.
+    fn parameters(&self, codebook: &Codebook) -> Parameters {
+        let parameter = |(k, column): (usize, &CodedColumn)| {
+            Parameter::new("mean", vec![("column", column.label())], k).with_unit(column.unit.as_deref())
+        };
+        let marginal = |((mean, sd), column): ((&f64, &f64), &CodedColumn)| {
+            let (mean, sd) = (column.decode(*mean), column.decode_difference(*sd));
+            Box::new(NormalMarginal { mean, sd, records_sd: 0.0 }) as Box<dyn Marginal>
+        };
+        let columns = &codebook.columns;
+        let marginals = self.mean.iter().zip(&self.sd).zip(columns).map(marginal).collect();
+        let parameters = columns.iter().enumerate().map(parameter).collect();
+        Parameters::new(vec![Block { parameters, joint: Joint::Independent(marginals) }])
     }
 
     fn save(&self) -> Result<Saved, ModelError> {

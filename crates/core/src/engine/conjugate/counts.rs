@@ -3,9 +3,11 @@
 use super::{NoiseDistribution, slice};
 use rand::{Rng, RngExt};
 use rand_distr::{Distribution, Gamma};
+use serde::{Deserialize, Serialize};
 
 /// Information about the total count.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Total {
     /// It is public.
     Known(f64),
@@ -163,6 +165,16 @@ pub(crate) fn dirichlet(concentration: impl Iterator<Item = f64>, rng: &mut impl
     let sum: f64 = draw.iter().sum();
     draw.iter_mut().for_each(|p| *p /= sum);
     draw
+}
+
+/// An index with a probability proportional to its weight.
+pub(crate) fn choose(weights: &[f64], rng: &mut impl Rng) -> usize {
+    let mut left = rng.random::<f64>() * weights.iter().sum::<f64>();
+    let found = weights.iter().position(|weight| {
+        left -= weight;
+        left < 0.0
+    });
+    found.unwrap_or(weights.len().saturating_sub(1))
 }
 
 #[cfg(test)]

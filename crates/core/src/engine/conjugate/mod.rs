@@ -25,8 +25,8 @@ mod slice;
 #[cfg(test)]
 pub(crate) use cells::contribution;
 pub(crate) use cells::{Cells, one_hot_level};
-pub(crate) use counts::dirichlet;
 pub use counts::{NoisyCounts, Total};
+pub(crate) use counts::{choose, dirichlet};
 pub use noise_distribution::NoiseDistribution;
 pub use plan::{Sensitivity, StatisticsPlan};
 pub use scalar::Scalar;

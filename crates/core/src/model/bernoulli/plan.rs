@@ -1,17 +1,17 @@
 //! The plan: the release and its noise.
 
-use crate::budget::{Ledger, Privacy};
+use crate::budget::Privacy;
 use crate::engine::conjugate::{NoiseTreatment, Sensitivity, StatisticsPlan};
 use crate::family::Beta;
 use crate::field;
 use crate::field::FieldError;
 use crate::model::bernoulli::posterior::Rate;
 use crate::model::bernoulli::query::Signs;
+use crate::model::conjugate::ConjugatePlan;
 use crate::model::conjugate::needs_the_number_of_records;
 use crate::model::conjugate::single::Single;
 use crate::model::{Estimate, Posterior};
-use crate::receipt::Receipt;
-use crate::wall::{NoiseSource, PlanError, Query, Records, Wall, WallError};
+use crate::wall::{PlanError, Query, Wall, WallError};
 use serde::{Deserialize, Serialize};
 
 /// Rates of columns that are positive or not, each with the same beta prior.
@@ -48,11 +48,19 @@ impl BernoulliPlan {
         Ok(Self { prior, statistics, noise_treatment: NoiseTreatment::NoiseAware })
     }
 
-    /// Checks that every field is in range and consistent with the others.
-    ///
-    /// # Errors
-    /// [`FieldError`].
-    pub fn validate(&self) -> Result<(), FieldError> {
+    pub(crate) fn query(&self) -> impl Query {
+        Signs { width: self.statistics.width }
+    }
+}
+
+impl ConjugatePlan for BernoulliPlan {
+    type Posterior = Vec<Rate>;
+
+    fn statistics(&self) -> &StatisticsPlan {
+        &self.statistics
+    }
+
+    fn validate(&self) -> Result<(), FieldError> {
         field::number("prior.a", self.prior.a, field::PRIOR)?;
         field::number("prior.b", self.prior.b, field::PRIOR)?;
         field::replace_one(self.statistics.adjacency)?;
@@ -60,32 +68,7 @@ impl BernoulliPlan {
         self.statistics.validate(WHAT, columns, sensitivity(columns))
     }
 
-    pub(crate) fn query(&self) -> impl Query {
-        Signs { width: self.statistics.width }
-    }
-
-    /// Runs the plan; without privacy if there is no budget. Records begin with the columns; later values are ignored.
-    ///
-    /// # Errors
-    /// Those of the wall.
-    pub fn fit(
-        &self,
-        records: Records,
-        source: NoiseSource,
-        privacy: Option<&Privacy>,
-        ledger: Box<dyn Ledger>,
-    ) -> Result<(Vec<Rate>, Receipt), WallError> {
-        self.validate().map_err(PlanError::from)?;
-        let mut wall = Wall::open(records, source, self.statistics.releases()?.0, privacy, ledger)?;
-        let posterior = self.fit_through(&mut wall)?;
-        Ok((posterior, wall.finish(0)?))
-    }
-
-    /// The posterior from the releases of a wall of this plan.
-    ///
-    /// # Errors
-    /// [`WallError`].
-    pub fn fit_through(&self, wall: &mut Wall) -> Result<Vec<Rate>, WallError> {
+    fn fit_through(&self, wall: &mut Wall) -> Result<Self::Posterior, WallError> {
         let (released, noise) = self.statistics.release(&self.query(), wall)?;
         let records = self.statistics.records as f64;
         let rate =
@@ -97,9 +80,6 @@ impl BernoulliPlan {
 impl Single for BernoulliPlan {
     const MODEL: &'static str = "beta-bernoulli";
 
-    fn fields(&self) -> Result<(), FieldError> {
-        self.validate()
-    }
     /// A weight for each possible true count, at most 4096.
     fn posterior_estimate(&self) -> Estimate {
         let (columns, records) = (self.statistics.width as f64, self.statistics.records as f64);
@@ -110,9 +90,6 @@ impl Single for BernoulliPlan {
         };
         let rounds = 2.0 + (records / 4096.0).max(1.0).log2();
         Estimate::new(columns * 4096.0, columns * 4096.0 * 250.0 * rounds, columns * (weights + 60.0))
-    }
-    fn statistics(&self) -> &StatisticsPlan {
-        &self.statistics
     }
     fn inputs(&self) -> usize {
         self.statistics.width

@@ -2,7 +2,9 @@
 
 use crate::engine::conjugate::{NoiseDistribution, NoiseTreatment};
 use crate::family::{Beta, bisect};
-use crate::model::{ModelError, Point, Posterior, Predicted, Saved};
+use crate::model::parameters::{Block, Joint, Marginal, Parameter};
+use crate::model::{Code, Codebook, CodedColumn, ModelError, Parameters, Posterior, Predicted, Saved};
+use rand::rngs::ChaCha8Rng;
 use rand::{Rng, RngExt};
 use rand_distr::Distribution;
 use serde::{Deserialize, Serialize};
@@ -125,6 +127,47 @@ impl Rate {
     }
 }
 
+/// Maximum number of beta densities of a quantile in a summary: neighbouring counts are merged. Over 16 standard deviations of the noise,
+/// merged counts are an eighth of one apart, which changes the variance by 0.1 %.
+const MAX_MERGED: usize = 128;
+
+impl Rate {
+    /// The same posterior with neighbouring counts merged, for quantiles.
+    fn merged(&self) -> Self {
+        let each = self.weights.len().div_ceil(MAX_MERGED).max(1);
+        let weights = self.weights.chunks(each).map(|weights| weights.iter().sum()).collect();
+        let first = self.first + 0.5 * self.stride * (each - 1) as f64;
+        let stride = self.stride * each as f64;
+        // The middle of the last chunk must be a possible count.
+        let last = first + stride * (self.weights.len().div_ceil(each) - 1) as f64;
+        if each == 1 || last > self.records {
+            return self.clone();
+        }
+        Self { prior: self.prior, records: self.records, first, stride, weights }
+    }
+}
+
+impl Marginal for Rate {
+    fn mean(&self) -> f64 {
+        self.mean()
+    }
+    fn sd(&self) -> f64 {
+        self.variance().sqrt()
+    }
+    fn records_sd(&self) -> f64 {
+        self.records_variance().sqrt()
+    }
+    fn quantile(&self, probability: f64) -> f64 {
+        self.merged().quantile(probability)
+    }
+    fn below(&self, x: f64) -> f64 {
+        self.cdf(x)
+    }
+    fn draw(&self, rng: &mut ChaCha8Rng) -> f64 {
+        self.draw(rng)
+    }
+}
+
 impl Posterior for Vec<Rate> {
     fn predict_row(&self, inputs: &[f64], _: &[f64]) -> Predicted {
         let log = |(rate, x): (&Rate, &f64)| {
@@ -135,14 +178,23 @@ impl Posterior for Vec<Rate> {
         Predicted::Component { log_density, probabilities: Vec::new() }
     }
 
-    /// Yes is 1 and no is -1, so a mean is twice the rate minus 1.
-    fn points(&self) -> Vec<Point> {
-        vec![Point {
-            name: "mean".into(),
-            mean: self.iter().map(|rate| 2.0 * rate.mean() - 1.0).collect(),
-            records_sd: self.iter().map(|rate| 2.0 * rate.records_variance().sqrt()).collect(),
-            sd: self.iter().map(|rate| 2.0 * rate.variance().sqrt()).collect(),
-        }]
+    /// `rate[column]`: the share of records with the second level of a flag, or with a number above the middle.
+    fn parameters(&self, codebook: &Codebook) -> Parameters {
+        let parameter = |(k, column): (usize, &CodedColumn)| {
+            let parameter = Parameter::new("rate", vec![("column", column.label())], k);
+            match column.code {
+                Code::Missing => parameter,
+                _ => parameter.with_note(format!("share of {}", column.sides()[1])),
+            }
+        };
+        let parameters = codebook.columns.iter().take(self.len()).enumerate().map(parameter).collect();
+        let rates = self.iter().map(|rate| Box::new(rate.clone()) as Box<dyn Marginal>);
+        Parameters::new(vec![Block { parameters, joint: Joint::Independent(rates.collect()) }])
+    }
+
+    fn simulate(&self, rng: &mut ChaCha8Rng) -> Option<Vec<f64>> {
+        let side = |rate: &Rate| if rng.random::<f64>() < rate.draw(rng) { 1.0 } else { -1.0 };
+        Some(self.iter().map(side).collect())
     }
 
     fn save(&self) -> Result<Saved, ModelError> {

@@ -1,11 +1,11 @@
 //! The mean of bounded numbers.
 
 use super::clipped::normal_moments;
-use super::needs_the_number_of_records;
-use crate::budget::{Ledger, Privacy};
+use super::{ConjugatePlan, needs_the_number_of_records};
+use crate::budget::Privacy;
 use crate::engine::conjugate::{NoiseDistribution, NoiseTreatment, Scalar, Sensitivity, StatisticsPlan};
-use crate::receipt::Receipt;
-use crate::wall::{NoiseSource, PlanError, Query, Records, Wall, WallError};
+use crate::field::FieldError;
+use crate::wall::{PlanError, Query, Wall, WallError};
 use serde::{Deserialize, Serialize};
 
 /// The mean of normal numbers of a known standard deviation that are recorded within public bounds.
@@ -28,6 +28,14 @@ pub struct MeanPlan {
     pub noise_treatment: NoiseTreatment,
 }
 
+const WHAT: &str = "sum of bounded numbers";
+
+/// Numbers minus the centre of their bounds.
+fn sensitivity((low, high): (f64, f64)) -> Sensitivity {
+    let half = 0.5 * (high - low);
+    Sensitivity { l1: half, l2: half, non_negative: false }
+}
+
 impl MeanPlan {
     /// A plan for this many records of one number.
     ///
@@ -40,37 +48,9 @@ impl MeanPlan {
         records: usize,
         privacy: &Privacy,
     ) -> Result<Self, PlanError> {
-        let what = "sum of bounded numbers";
-        needs_the_number_of_records(what, privacy)?;
-        let half = 0.5 * (bounds.1 - bounds.0);
-        let sensitivity = Sensitivity { l1: half, l2: half, non_negative: false };
-        let statistics = StatisticsPlan::new(what, records, 1, sensitivity, privacy)?;
+        needs_the_number_of_records(WHAT, privacy)?;
+        let statistics = StatisticsPlan::new(WHAT, records, 1, sensitivity(bounds), privacy)?;
         Ok(Self { bounds, sd, prior, statistics, noise_treatment: NoiseTreatment::NoiseAware })
-    }
-
-    /// Runs the plan; without privacy if there is no budget.
-    ///
-    /// # Errors
-    /// Those of the wall.
-    pub fn fit(
-        &self,
-        records: Records,
-        source: NoiseSource,
-        privacy: Option<&Privacy>,
-        ledger: Box<dyn Ledger>,
-    ) -> Result<(Scalar, Receipt), WallError> {
-        let mut wall = Wall::open(records, source, self.statistics.releases()?.0, privacy, ledger)?;
-        let posterior = self.fit_through(&mut wall)?;
-        Ok((posterior, wall.finish(0)?))
-    }
-
-    /// The posterior from the releases of a wall of this plan.
-    ///
-    /// # Errors
-    /// [`WallError`].
-    pub fn fit_through(&self, wall: &mut Wall) -> Result<Scalar, WallError> {
-        let (released, noise) = self.statistics.release(&self.query(), wall)?;
-        Ok(self.posterior(released.values[0], noise))
     }
 
     pub(super) fn query(&self) -> impl Query {
@@ -97,6 +77,23 @@ impl MeanPlan {
         };
         let (from, to) = (self.prior.0 - 10.0 * self.prior.1, self.prior.0 + 10.0 * self.prior.1);
         Scalar::new((from, to), log_density)
+    }
+}
+
+impl ConjugatePlan for MeanPlan {
+    type Posterior = Scalar;
+
+    fn statistics(&self) -> &StatisticsPlan {
+        &self.statistics
+    }
+
+    fn validate(&self) -> Result<(), FieldError> {
+        self.statistics.validate(WHAT, 1, sensitivity(self.bounds))
+    }
+
+    fn fit_through(&self, wall: &mut Wall) -> Result<Self::Posterior, WallError> {
+        let (released, noise) = self.statistics.release(&self.query(), wall)?;
+        Ok(self.posterior(released.values[0], noise))
     }
 }
 

@@ -17,6 +17,7 @@
 
 mod clipped;
 mod mean;
+mod plan;
 pub(crate) mod single;
 
 pub use super::bernoulli::{BernoulliPlan, Rate};
@@ -27,6 +28,7 @@ pub use super::normal::{NormalColumn, NormalPlan, NormalPrior};
 pub use super::poisson::{MAX_COUNT, PoissonPlan};
 pub(crate) use clipped::{normal_moments, poisson_moments};
 pub use mean::MeanPlan;
+pub use plan::ConjugatePlan;
 
 use crate::budget::{Adjacency, Privacy};
 use crate::field::{self, FieldError};

@@ -1,6 +1,6 @@
 use crate::budget::{Adjacency, Privacy, Unlimited};
 use crate::model::registry::model;
-use crate::model::{ModelError, Predicted, SettingKind, TableShape, Target};
+use crate::model::{Codebook, ModelError, Posterior, Predicted, SettingKind, Summary, TableShape, Target};
 use crate::receipt::Receipt;
 use crate::wall::{NoiseSource, Records};
 use rand::rngs::ChaCha8Rng;
@@ -11,7 +11,7 @@ fn fit(
     shape: &TableShape,
     values: Vec<f64>,
     epsilon: Option<f64>,
-) -> (Box<dyn crate::model::Posterior>, Receipt) {
+) -> (Box<dyn Posterior>, Receipt) {
     let privacy = epsilon.map(|epsilon| Privacy::new(epsilon, 1e-6, Adjacency::ReplaceOne).unwrap());
     let model = model(name).unwrap();
     let plan = model.plan(shape, privacy.as_ref()).unwrap();
@@ -24,8 +24,13 @@ fn fit(
     let again = model.load(&fitted.save().unwrap()).unwrap();
     let inputs = vec![0.25; shape.inputs()];
     assert_eq!(again.predict_row(&inputs, &[]), fitted.predict_row(&inputs, &[]));
-    assert_eq!(again.points(), fitted.points());
+    assert_eq!(summary(again.as_ref(), shape), summary(fitted.as_ref(), shape));
     (fitted, receipt)
+}
+
+/// The parameters, in encoded units.
+fn summary(fitted: &dyn Posterior, shape: &TableShape) -> Vec<Summary> {
+    fitted.parameters(&Codebook::unnamed(shape)).summary()
 }
 
 /// Each model finds the means of its columns, within five of its stated standard deviations, and 0.01 for the random
@@ -57,22 +62,21 @@ fn means_of_columns_are_found_and_what_was_spent_is_stated() {
         vec![first, rng.random_range(-0.2..0.2) - 0.5 * first]
     });
     for (name, (shape, values), expected) in [
-        ("beta-bernoulli", bernoulli, vec![-0.4, 0.8]),
-        ("dirichlet", dirichlet, vec![0.5, 0.5, 0.0, 0.5]),
+        ("beta-bernoulli", bernoulli, vec![0.3, 0.9]),
+        ("dirichlet", dirichlet, vec![0.5, 0.5, 0.0, 0.25, 0.75]),
         ("normal", normal, vec![0.1, 0.0]),
         ("multivariate-normal", multivariate, vec![0.1, -0.05]),
-        ("poisson", (poisson, counts), vec![-0.6]),
+        ("poisson", (poisson, counts), vec![4.0]),
     ] {
         for epsilon in [Some(1.0), None] {
             let (fitted, receipt) = fit(name, &shape, values.clone(), epsilon);
-            let [point] = &fitted.points()[..] else { panic!("{name}") };
-            for ((mean, sd), expected) in point.mean.iter().zip(&point.sd).zip(&expected) {
-                assert!((mean - expected).abs() < 5.0 * sd + 0.01, "{name}: {mean} {sd} {expected}");
+            let found = summary(fitted.as_ref(), &shape);
+            assert!(found.len() >= expected.len());
+            for (found, expected) in found.iter().zip(&expected) {
+                let (mean, sd) = (found.mean, found.sd);
+                assert!((mean - expected).abs() < 5.0 * sd + 0.01, "{}: {mean} {sd} {expected}", found.name);
             }
-            assert!(
-                point.records_sd.iter().zip(&point.sd).all(|(records, all)| *records <= all + 1e-12),
-                "{name}"
-            );
+            assert!(found.iter().all(|found| found.records_sd <= found.sd + 1e-12), "{name}");
             let cost = receipt.guarantee.cost().map(|cost| cost.epsilon.upper);
             assert_eq!(cost.is_some(), epsilon.is_some());
             assert!(cost.is_none_or(|cost| cost <= 1.0 && cost > 0.95), "{name}: {cost:?}");
@@ -90,11 +94,15 @@ fn means_of_columns_are_found_and_what_was_spent_is_stated() {
 fn settings_choose_the_posterior() {
     let mut shape = TableShape::new(vec![1], Target::Nothing, 200);
     let values: Vec<f64> = (0..200).map(|k| if k % 3 == 0 { 1.0 } else { -1.0 }).collect();
-    let aware = fit("beta-bernoulli", &shape, values.clone(), Some(0.1)).0.points();
+    let rate = |shape: &TableShape| {
+        let fitted = fit("beta-bernoulli", shape, values.clone(), Some(0.1)).0;
+        summary(fitted.as_ref(), shape)[0].clone()
+    };
+    let aware = rate(&shape);
     shape.settings.insert("posterior".into(), "naive".into());
-    let naive = fit("beta-bernoulli", &shape, values, Some(0.1)).0.points();
-    assert!(naive[0].sd[0] < aware[0].sd[0]);
-    assert_eq!(naive[0].sd, naive[0].records_sd);
+    let naive = rate(&shape);
+    assert!(naive.sd < aware.sd);
+    assert!((naive.sd - naive.records_sd).abs() < 1e-12);
     shape.settings.insert("posterior".into(), 2u64.into());
     let privacy = Privacy::new(1.0, 1e-6, Adjacency::ReplaceOne).unwrap();
     let refused = |name: &str, shape: &TableShape| model(name).unwrap().plan(shape, Some(&privacy)).err();
@@ -134,7 +142,7 @@ fn naive_bayes_predicts_classes() {
     assert!(variances.privacy > variances.records, "{variances:?}");
 }
 
-/// A second column that depends on the first: the highlights report the correlation.
+/// A second column that depends on the first: the correlation is a parameter.
 #[test]
 fn correlations_are_reported() {
     let mut rng = ChaCha8Rng::seed_from_u64(3);
@@ -147,12 +155,12 @@ fn correlations_are_reported() {
     let values: Vec<f64> = (0..n).flat_map(row).collect();
     let shape = TableShape::new(vec![1, 1], Target::Nothing, n);
     let (fitted, _) = fit("multivariate-normal", &shape, values, Some(5.0));
-    let [highlight] = &fitted.highlights(&["a".into(), "b".into()])[..] else { panic!() };
+    let found = summary(fitted.as_ref(), &shape);
     // The deviations of the second column are 0.09 from the first and 0.1 of its own.
     let expected = -0.09 / 0.0181f64.sqrt();
-    assert_eq!(highlight.name, "a and b");
-    let informative: f64 = highlight.text["correlation ".len()..].split(',').next().unwrap().parse().unwrap();
-    assert!((informative - expected).abs() < 0.03, "{} {expected}", highlight.text);
+    let correlation = found.iter().find(|found| found.name == "correlation[x1, x2]").unwrap();
+    assert!((correlation.mean - expected).abs() < 0.03, "{correlation:?} {expected}");
+    assert!(correlation.direction.unwrap() > 0.999);
 }
 
 /// Models that declare fits without a delta have them: their plans cost no more than epsilon at a delta of 0. The
@@ -213,12 +221,12 @@ fn the_mean_of_a_skewed_column_is_that_within_the_bounds() {
     let shape = TableShape::new(vec![1], Target::Nothing, n);
     for epsilon in [Some(0.2), Some(2.0), None] {
         let (fitted, _) = fit("normal", &shape, values.clone(), epsilon);
-        let point = &fitted.points()[0];
-        assert!(point.name.contains("within its bounds"));
-        let gap = (point.mean[0] - mean).abs();
-        assert!(gap < 6.0 * point.sd[0], "{epsilon:?}: {} {mean} {}", point.mean[0], point.sd[0]);
+        let found = &summary(fitted.as_ref(), &shape)[0];
+        assert!(found.note.as_ref().is_some_and(|note| note.contains("within the bounds")));
+        let gap = (found.mean - mean).abs();
+        assert!(gap < 6.0 * found.sd, "{epsilon:?}: {} {mean} {}", found.mean, found.sd);
         // An interval must not be right merely by being wide: 4,000 records within bounds of 2 leave at most 0.016.
-        assert!(epsilon == Some(0.2) || point.sd[0] < 0.02, "{epsilon:?}: {}", point.sd[0]);
+        assert!(epsilon == Some(0.2) || found.sd < 0.02, "{epsilon:?}: {}", found.sd);
         let latent = &fitted.save().unwrap().arrays["0.latent_means"].1;
         let latent = latent.iter().sum::<f64>() / latent.len() as f64;
         assert_eq!((latent - mean).abs() > 0.1, epsilon.is_some(), "{latent} {mean}");

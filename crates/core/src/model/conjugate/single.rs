@@ -1,8 +1,9 @@
-//! Plans of models with one release of sums.
+//! Registered models whose plan has one release of sums.
 
 use crate::budget::{Adjacency, Privacy};
 use crate::engine::conjugate::{NoiseTreatment, StatisticsPlan};
 use crate::field::FieldError;
+use crate::model::conjugate::ConjugatePlan;
 use crate::model::planned::{out_of_range, parse, same_columns, same_shape};
 use crate::model::{Estimate, Model, ModelError, Planned, Posterior, Setting, TableShape};
 use crate::wall::{Plan, Wall, WallError};
@@ -36,14 +37,15 @@ pub(crate) fn only_numbers(model: &dyn Model, shape: &TableShape) -> Result<(), 
     Ok(())
 }
 
-/// A plan whose only release is one of statistics.
-pub(crate) trait Single: Serialize + DeserializeOwned + Send + Sync + 'static {
+/// Such a plan of a registered model.
+pub(crate) trait Single: ConjugatePlan + Serialize + DeserializeOwned + Send + Sync + 'static {
     const MODEL: &'static str;
-    /// Checks that every field is in range and consistent with the others.
-    fn fields(&self) -> Result<(), FieldError>;
+    /// Checks what a plan for records of a table must have, and the plan itself.
+    fn fields(&self) -> Result<(), FieldError> {
+        self.validate()
+    }
     /// Resources of the posterior, in addition to those of the release.
     fn posterior_estimate(&self) -> Estimate;
-    fn statistics(&self) -> &StatisticsPlan;
     /// Inputs of a record.
     fn inputs(&self) -> usize;
     /// Inputs of each column, if the plan has them.

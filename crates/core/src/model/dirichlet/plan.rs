@@ -1,16 +1,16 @@
 //! The plan: the release and its noise.
 
-use crate::budget::{Adjacency, Ledger, Privacy};
+use crate::budget::{Adjacency, Privacy};
 use crate::engine::conjugate::{
     Cells, NoiseDistribution, NoiseTreatment, NoisyCounts, Sensitivity, StatisticsPlan, Total, one_hot_level,
 };
 use crate::field::FieldError;
+use crate::model::conjugate::ConjugatePlan;
 use crate::model::conjugate::single::Single;
 use crate::model::conjugate::validate_columns;
 use crate::model::dirichlet::posterior::Shares;
 use crate::model::{Estimate, Posterior};
-use crate::receipt::Receipt;
-use crate::wall::{NoiseSource, PlanError, Query, Records, Wall, WallError};
+use crate::wall::{PlanError, Query, Wall, WallError};
 use crate::{field, threads};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -62,43 +62,6 @@ impl CategoricalPlan {
         let (width, sensitivity) = shape(&columns);
         let statistics = StatisticsPlan::new(WHAT, records, width, sensitivity, privacy)?;
         Ok(Self { columns, concentration, statistics, noise_treatment: NoiseTreatment::NoiseAware })
-    }
-
-    /// Checks that every field is in range and consistent with the others.
-    ///
-    /// # Errors
-    /// [`FieldError`].
-    pub fn validate(&self) -> Result<(), FieldError> {
-        validate_columns(&self.columns)?;
-        field::number("concentration", self.concentration, field::PRIOR)?;
-        let (width, sensitivity) = shape(&self.columns);
-        self.statistics.validate(WHAT, width, sensitivity)
-    }
-
-    /// Runs the plan; without privacy if there is no budget. Records begin with the columns; later values are ignored.
-    ///
-    /// # Errors
-    /// Those of the wall.
-    pub fn fit(
-        &self,
-        records: Records,
-        source: NoiseSource,
-        privacy: Option<&Privacy>,
-        ledger: Box<dyn Ledger>,
-    ) -> Result<(Vec<Shares>, Receipt), WallError> {
-        self.validate().map_err(PlanError::from)?;
-        let mut wall = Wall::open(records, source, self.statistics.releases()?.0, privacy, ledger)?;
-        let posterior = self.fit_through(&mut wall)?;
-        Ok((posterior, wall.finish(0)?))
-    }
-
-    /// The posterior from the releases of a wall of this plan.
-    ///
-    /// # Errors
-    /// [`WallError`].
-    pub fn fit_through(&self, wall: &mut Wall) -> Result<Vec<Shares>, WallError> {
-        let (released, noise) = self.statistics.release(&self.query(), wall)?;
-        Ok(self.posterior(&released.values, noise))
     }
 
     pub(crate) fn query(&self) -> impl Query {
@@ -170,20 +133,34 @@ pub(super) fn level(column: &[f64]) -> Option<usize> {
     }
 }
 
+impl ConjugatePlan for CategoricalPlan {
+    type Posterior = Vec<Shares>;
+
+    fn statistics(&self) -> &StatisticsPlan {
+        &self.statistics
+    }
+
+    fn validate(&self) -> Result<(), FieldError> {
+        validate_columns(&self.columns)?;
+        field::number("concentration", self.concentration, field::PRIOR)?;
+        let (width, sensitivity) = shape(&self.columns);
+        self.statistics.validate(WHAT, width, sensitivity)
+    }
+
+    fn fit_through(&self, wall: &mut Wall) -> Result<Self::Posterior, WallError> {
+        let (released, noise) = self.statistics.release(&self.query(), wall)?;
+        Ok(self.posterior(&released.values, noise))
+    }
+}
+
 impl Single for CategoricalPlan {
     const MODEL: &'static str = "dirichlet";
 
-    fn fields(&self) -> Result<(), FieldError> {
-        self.validate()
-    }
     /// A thousand draws of each level, of which a few quantiles are kept.
     fn posterior_estimate(&self) -> Estimate {
         let (columns, levels) = (self.columns.len() as f64, self.statistics.width as f64);
         let kept = 17.0 * levels + 80.0 * columns;
         Estimate::new(1100.0 * levels, 1300.0 * levels * 500.0, kept)
-    }
-    fn statistics(&self) -> &StatisticsPlan {
-        &self.statistics
     }
     fn inputs(&self) -> usize {
         self.columns.iter().sum()

@@ -1,11 +1,15 @@
 //! The posterior.
 
-use crate::engine::conjugate::{NoiseTreatment, NoisyCounts, dirichlet};
+use crate::engine::conjugate::{NoiseDistribution, NoiseTreatment, NoisyCounts, Total, choose, dirichlet};
+use crate::family::bisect;
 use crate::math::normal::quantile;
 use crate::model::dirichlet::plan::{BURN_IN, DRAWS};
-use crate::model::{ModelError, Point, Posterior, Predicted, Saved};
-use rand::SeedableRng;
+use crate::model::parameters::{Block, Joint, Marginal, Parameter, Sampled};
+use crate::model::{Code, Codebook, CodedColumn, ModelError, Parameters, Posterior, Predicted, Saved};
+use crate::threads;
 use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 /// Probabilities of the stored quantiles. Between them a normal distribution is interpolated.
@@ -26,6 +30,52 @@ pub struct Shares {
     sign: bool,
     /// The quantiles of each level at [`KNOTS`], level by level.
     quantiles: Vec<f64>,
+    /// What the draws were made of; early files have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    released: Option<Released>,
+}
+
+/// Released counts, and what is known about their noise: public, so that the chain can be run again for joint draws.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Released {
+    noisy: Vec<f64>,
+    noise: NoiseDistribution,
+    concentration: Vec<f64>,
+    total: Total,
+    noise_treatment: NoiseTreatment,
+    seed: u64,
+}
+
+impl Released {
+    /// Runs the chain: passes each draw of the counts on, with the generator for a draw of the shares.
+    fn each_draw(&self, mut each: impl FnMut(&[f64], &mut ChaCha8Rng)) {
+        let counts = NoisyCounts {
+            noisy: &self.noisy,
+            noise: self.noise,
+            concentration: &self.concentration,
+            total: self.total,
+        };
+        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+        match self.noise_treatment {
+            NoiseTreatment::NoiseAware => counts.each_sample(BURN_IN, DRAWS, &mut rng, each),
+            NoiseTreatment::Naive => {
+                let nearest = counts.nearest(false);
+                (0..DRAWS).for_each(|_| each(&nearest, &mut rng));
+            }
+        }
+    }
+
+    /// A draw of the shares, given the counts.
+    fn shares(&self, n: &[f64], rng: &mut ChaCha8Rng) -> Vec<f64> {
+        dirichlet(n.iter().zip(&self.concentration).map(|(n, a)| n + a), rng)
+    }
+
+    fn is_consistent(&self, levels: usize) -> bool {
+        self.noisy.len() == levels
+            && self.concentration.len() == levels
+            && self.concentration.iter().all(|a| *a > 0.0)
+            && self.noise.sd() >= 0.0
+    }
 }
 
 /// Forms of the file: early ones had all draws, sorted for each level, instead of quantiles.
@@ -39,15 +89,17 @@ struct Stored {
     quantiles: Vec<f64>,
     #[serde(default)]
     sorted: Vec<Vec<f64>>,
+    #[serde(default)]
+    released: Option<Released>,
 }
 
 impl From<Stored> for Shares {
     fn from(stored: Stored) -> Self {
-        let Stored { mean, records_variance, variance, sign, mut quantiles, sorted } = stored;
+        let Stored { mean, records_variance, variance, sign, mut quantiles, sorted, released } = stored;
         if quantiles.is_empty() {
             quantiles = sorted.iter().flat_map(|draws| KNOTS.map(|p| empirical(draws, p))).collect();
         }
-        Self { mean, records_variance, variance, sign, quantiles }
+        Self { mean, records_variance, variance, sign, quantiles, released }
     }
 }
 
@@ -66,30 +118,29 @@ impl Shares {
     /// From noisy counts. The draws use a public seed: they are post-processing.
     #[must_use]
     pub fn new(counts: &NoisyCounts<'_>, noise_treatment: NoiseTreatment, seed: u64) -> Self {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let released = Released {
+            noisy: counts.noisy.to_vec(),
+            noise: counts.noise,
+            concentration: counts.concentration.to_vec(),
+            total: counts.total,
+            noise_treatment,
+            seed,
+        };
         let levels = counts.noisy.len();
         let mut moments = vec![[0.0; 3]; levels];
         let mut drawn = vec![0.0; levels * DRAWS];
         let mut column = 0;
-        let each = |n: &[f64], rng: &mut ChaCha8Rng| {
+        released.each_draw(|n, rng| {
             let total: f64 = n.iter().zip(counts.concentration).map(|(n, a)| n + a).sum();
             for (moments, (n, a)) in moments.iter_mut().zip(n.iter().zip(counts.concentration)) {
                 let mean = (n + a) / total;
                 let add = [mean, mean * (1.0 - mean) / (total + 1.0), mean * mean];
                 moments.iter_mut().zip(add).for_each(|(sum, x)| *sum += x / DRAWS as f64);
             }
-            let shares = dirichlet(n.iter().zip(counts.concentration).map(|(n, a)| n + a), rng);
+            let shares = released.shares(n, rng);
             drawn.chunks_exact_mut(DRAWS).zip(shares).for_each(|(drawn, share)| drawn[column] = share);
             column += 1;
-        };
-        match noise_treatment {
-            NoiseTreatment::NoiseAware => counts.each_sample(BURN_IN, DRAWS, &mut rng, each),
-            NoiseTreatment::Naive => {
-                let nearest = counts.nearest(false);
-                let mut each = each;
-                (0..DRAWS).for_each(|_| each(&nearest, &mut rng));
-            }
-        }
+        });
         drawn.chunks_exact_mut(DRAWS).for_each(|draws| draws.sort_by(f64::total_cmp));
         Self {
             mean: moments.iter().map(|m| m[0]).collect(),
@@ -100,7 +151,26 @@ impl Shares {
                 .chunks_exact(DRAWS)
                 .flat_map(|draws| KNOTS.map(|p| empirical(draws, p)))
                 .collect(),
+            released: Some(released),
         }
+    }
+
+    /// The joint distribution of the shares: the draws of the chain, which is run again; of a file without the released counts, independent
+    /// distributions with the stored quantiles.
+    fn joint(&self) -> Joint {
+        let records_sd: Vec<f64> = self.records_variance.iter().map(|v| v.max(0.0).sqrt()).collect();
+        let Some(released) = &self.released else {
+            let level = |(level, records_sd): (usize, f64)| {
+                Box::new(LevelShare { shares: self.clone(), level, records_sd }) as Box<dyn Marginal>
+            };
+            return Joint::Independent(records_sd.into_iter().enumerate().map(level).collect());
+        };
+        let noisy = released.noise != NoiseDistribution::None
+            && released.noise_treatment == NoiseTreatment::NoiseAware;
+        let records_sd = if noisy { records_sd } else { vec![f64::INFINITY; self.mean.len()] };
+        let mut draws = Vec::with_capacity(DRAWS * self.mean.len());
+        released.each_draw(|n, rng| draws.extend(released.shares(n, rng)));
+        Joint::Sampled(Sampled { draws, records_sd })
     }
 
     /// Sets whether the two levels are the sign of one input.
@@ -118,6 +188,7 @@ impl Shares {
             && self.quantiles.len() == levels * KNOTS.len()
             && self.quantiles.iter().all(|x| x.is_finite())
             && (levels == 2 || !self.sign)
+            && self.released.as_ref().is_none_or(|released| released.is_consistent(levels))
     }
 
     /// Inputs of the column.
@@ -142,6 +213,35 @@ impl Shares {
     }
 }
 
+/// The share of a level by its stored quantiles.
+#[derive(Debug)]
+struct LevelShare {
+    shares: Shares,
+    level: usize,
+    records_sd: f64,
+}
+
+impl Marginal for LevelShare {
+    fn mean(&self) -> f64 {
+        self.shares.mean[self.level]
+    }
+    fn sd(&self) -> f64 {
+        self.shares.variance[self.level].sqrt()
+    }
+    fn records_sd(&self) -> f64 {
+        self.records_sd
+    }
+    fn quantile(&self, probability: f64) -> f64 {
+        self.shares.quantile(self.level, probability)
+    }
+    fn below(&self, x: f64) -> f64 {
+        bisect(|p| self.quantile(p), x, (0.0, 1.0))
+    }
+    fn draw(&self, rng: &mut ChaCha8Rng) -> f64 {
+        self.quantile(rng.random())
+    }
+}
+
 impl Posterior for Vec<Shares> {
     fn predict_row(&self, inputs: &[f64], _: &[f64]) -> Predicted {
         let (mut log_density, mut first) = (0.0, 0);
@@ -158,24 +258,34 @@ impl Posterior for Vec<Shares> {
         Predicted::Component { log_density, probabilities: Vec::new() }
     }
 
-    fn points(&self) -> Vec<Point> {
-        let mut point =
-            Point { name: "mean".into(), mean: Vec::new(), records_sd: Vec::new(), sd: Vec::new() };
-        for shares in self {
-            let root = |variances: &[f64], factor: f64| {
-                variances.iter().map(|v| factor * v.sqrt()).collect::<Vec<_>>()
+    /// `share[column, level]`. A column that is one number has two levels, by its sign.
+    fn parameters(&self, codebook: &Codebook) -> Parameters {
+        let columns: Vec<(&Shares, &CodedColumn)> = self.iter().zip(&codebook.columns).collect();
+        let block = |(shares, column): &(&Shares, &CodedColumn)| {
+            let levels = match &column.code {
+                Code::Levels { levels } if !shares.sign => levels.clone(),
+                _ => column.sides().to_vec(),
             };
-            if shares.inputs() == 1 {
-                point.mean.push(2.0 * shares.mean[1] - 1.0);
-                point.records_sd.extend(root(&shares.records_variance[1..], 2.0));
-                point.sd.extend(root(&shares.variance[1..], 2.0));
+            let parameter =
+                |(k, level)| Parameter::new("share", vec![("column", column.label()), ("level", level)], k);
+            let parameters = levels.into_iter().take(shares.mean.len()).enumerate().map(parameter).collect();
+            Block { parameters, joint: shares.joint() }
+        };
+        Parameters::new(threads::install(|| columns.par_iter().map(block).collect()))
+    }
+
+    fn simulate(&self, rng: &mut ChaCha8Rng) -> Option<Vec<f64>> {
+        let mut record = Vec::new();
+        for shares in self {
+            // The probability of a level, averaged over the posterior.
+            let level = choose(&shares.mean, rng);
+            if shares.sign {
+                record.push(if level == 1 { 1.0 } else { -1.0 });
             } else {
-                point.mean.extend(&shares.mean);
-                point.records_sd.extend(root(&shares.records_variance, 1.0));
-                point.sd.extend(root(&shares.variance, 1.0));
+                record.extend((0..shares.mean.len()).map(|k| f64::from(u8::from(k == level))));
             }
         }
-        vec![point]
+        Some(record)
     }
 
     fn save(&self) -> Result<Saved, ModelError> {

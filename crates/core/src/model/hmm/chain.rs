@@ -44,6 +44,11 @@ impl Transitions {
         self.states
     }
 
+    /// The transition counts of a state plus the prior: the concentrations of its row of the transition matrix.
+    pub(super) fn concentrations(&self, state: usize) -> impl Iterator<Item = f64> + '_ {
+        self.counts[state * self.states..][..self.states].iter().map(|n| n + self.alpha)
+    }
+
     fn count(&mut self, before: usize, state: usize, times: f64) {
         self.counts[before * self.states + state] += times;
         self.totals[before] += times;

@@ -121,6 +121,21 @@ impl Evidence {
         self.observed[cell]
     }
 
+    /// Whether the noise is part of the likelihood.
+    pub(super) fn is_noisy(&self) -> bool {
+        self.aware.is_some()
+    }
+
+    /// The number of events of a cell: the noisy one if counts are noisy; 0 if it is not observed.
+    pub(super) fn events(&self, cell: usize) -> f64 {
+        let fields = self.model.layout.fields.len() as f64;
+        match (&self.aware, self.observed[cell]) {
+            (_, false) => 0.0,
+            (Some(aware), true) => aware.totals[cell],
+            (None, true) => self.of_cell(cell).iter().sum::<f64>() / fields,
+        }
+    }
+
     fn of_cell(&self, cell: usize) -> &[f64] {
         let width = self.model.layout.categories();
         &self.counts[cell * width..][..width]

@@ -2,6 +2,7 @@
 
 use super::chain::Transitions;
 use super::{Counts, Evidence, Hmm};
+use crate::engine::conjugate::dirichlet;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
@@ -18,6 +19,7 @@ pub struct Gibbs<'a> {
     /// The probabilities in the form of the likelihood.
     prepared: Vec<f64>,
     rng: ChaCha8Rng,
+    transition_rng: ChaCha8Rng,
     weights: Vec<f64>,
     logs: Vec<f64>,
 }
@@ -32,7 +34,10 @@ impl<'a> Gibbs<'a> {
         let theta = vec![0.0; states * layout.categories()];
         let transitions = Transitions::of(*states, *transition_prior, layout.steps, &assignments);
         let (weights, logs, prepared) = (vec![0.0; *states], vec![0.0; *states], theta.clone());
-        let mut gibbs = Self { evidence, transitions, assignments, theta, prepared, rng, weights, logs };
+        let mut transition_rng = ChaCha8Rng::seed_from_u64(seed);
+        transition_rng.set_stream(1);
+        let mut gibbs =
+            Self { evidence, transitions, assignments, theta, prepared, rng, transition_rng, weights, logs };
         gibbs.draw_theta();
         gibbs
     }
@@ -47,6 +52,18 @@ impl<'a> Gibbs<'a> {
     #[must_use]
     pub fn theta(&self) -> &[f64] {
         &self.theta
+    }
+
+    /// A draw of the transition matrix given the states of all cells, row by row. It has a random stream of its own: the chain does not depend on it.
+    pub fn draw_transitions(&mut self) -> Vec<f64> {
+        let Self { transitions, transition_rng, .. } = self;
+        let row = |state| dirichlet(transitions.concentrations(state), transition_rng);
+        (0..transitions.states()).flat_map(row).collect()
+    }
+
+    /// The sum of the transition counts of each state, plus the prior.
+    pub(super) fn transition_totals(&self) -> impl Iterator<Item = f64> + '_ {
+        (0..self.transitions.states()).map(|state| self.transitions.concentrations(state).sum())
     }
 
     /// Draws the states of all cells, one after the other, and then the category probabilities of all states. Returns

@@ -41,6 +41,7 @@ mod exponential;
 mod gibbs;
 mod layout;
 mod noise;
+mod parameters;
 mod plan;
 mod posterior;
 mod query;
@@ -54,7 +55,7 @@ pub use gibbs::{Gibbs, HeldOut};
 pub use layout::Layout;
 pub use noise::Noise;
 pub use plan::{HmmPlan, Mechanism};
-pub use posterior::{HmmPosterior, Sampling};
+pub use posterior::{HmmPosterior, MAX_DRAWS, Sampling, StateDraws};
 
 use crate::budget::{Adjacency, Privacy};
 use crate::model::conjugate::single::{POSTERIOR, noise_treatment};

@@ -2,8 +2,9 @@
 
 use crate::field::FieldError;
 use crate::model::hmm::{Coding, Evidence, Gibbs, HeldOut, Hmm};
-use crate::model::{ModelError, Point, Posterior, Predicted, Saved};
+use crate::model::{Codebook, ModelError, Parameters, Posterior, Predicted, Saved};
 use crate::{field, threads};
+use rand::rngs::ChaCha8Rng;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +43,28 @@ pub struct HmmPosterior {
     pub profiles_sd: Vec<f64>,
     /// The probability of each category in each cell: means over the draws of all chains.
     pub predictions: Vec<f64>,
+    /// Draws of the profiles and the transition matrix; early files have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub draws: Option<StateDraws>,
 }
+
+/// Draws of the chain with the most likely states, thinned to at most [`MAX_DRAWS`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StateDraws {
+    /// In each: the category probabilities of all states, all categories of a state together.
+    pub profiles: Vec<Vec<f64>>,
+    /// In each: the transition matrix, row by row.
+    pub transitions: Vec<Vec<f64>>,
+    /// The expected number of events in the cells of each state.
+    pub events: Vec<f64>,
+    /// The expected number of transitions from each state, plus the prior.
+    pub moves: Vec<f64>,
+    /// Whether the draws include privacy noise.
+    pub noisy: bool,
+}
+
+/// Maximum number of stored draws of profiles and transitions.
+pub const MAX_DRAWS: usize = 100;
 
 /// The sums of one chain.
 struct Chain {
@@ -51,6 +73,7 @@ struct Chain {
     profiles: Vec<f64>,
     squares: Vec<f64>,
     predictions: Vec<f64>,
+    draws: StateDraws,
 }
 
 impl Sampling {
@@ -69,7 +92,7 @@ impl Sampling {
                 .for_each(|(sum, p)| *sum += p / chains.len() as f64);
         }
         let best = chains.into_iter().max_by(|a, b| a.log_likelihood.total_cmp(&b.log_likelihood));
-        let Chain { frequencies, profiles, squares, .. } = best.expect("there is at least one chain");
+        let Chain { frequencies, profiles, squares, draws, .. } = best.expect("there is at least one chain");
         let (states, width) = (evidence.model().states, evidence.model().layout.categories());
         let mut order: Vec<usize> = (0..states).collect();
         let used = |k: usize| frequencies.iter().skip(k).step_by(states).sum::<f64>();
@@ -90,6 +113,7 @@ impl Sampling {
             frequencies,
             profiles,
             predictions,
+            draws: Some(draws.ordered(&order, width)),
         }
     }
 
@@ -125,8 +149,21 @@ impl Sampling {
             profiles: vec![0.0; states * width],
             squares: vec![0.0; states * width],
             predictions: vec![0.0; cells * width],
+            draws: StateDraws {
+                profiles: Vec::new(),
+                transitions: Vec::new(),
+                events: vec![0.0; *states],
+                moves: vec![0.0; *states],
+                noisy: evidence.is_noisy(),
+            },
         };
+        let each = self.iterations.saturating_sub(self.burn_in).div_ceil(MAX_DRAWS).max(1);
         self.draws(evidence, chain, |gibbs, log_likelihood| {
+            if (draws as usize).is_multiple_of(each) {
+                found.draws.profiles.push(gibbs.theta().to_vec());
+                found.draws.transitions.push(gibbs.draw_transitions());
+            }
+            found.draws.moves.iter_mut().zip(gibbs.transition_totals()).for_each(|(sum, n)| *sum += n);
             draws += 1.0;
             found.log_likelihood += log_likelihood;
             for ((mean, square), share) in
@@ -137,14 +174,15 @@ impl Sampling {
             }
             for (cell, &state) in gibbs.assignments().iter().enumerate() {
                 found.frequencies[cell * states + state] += 1.0;
+                found.draws.events[state] += evidence.events(cell);
                 let shares = &gibbs.theta()[state * width..][..width];
                 let sums = &mut found.predictions[cell * width..][..width];
                 sums.iter_mut().zip(shares).for_each(|(sum, share)| *sum += share);
             }
         });
-        let Chain { log_likelihood, frequencies, profiles, squares, predictions } = &mut found;
+        let Chain { log_likelihood, frequencies, profiles, squares, predictions, draws: stored } = &mut found;
         *log_likelihood /= draws;
-        for sums in [frequencies, profiles, squares, predictions] {
+        for sums in [frequencies, profiles, squares, predictions, &mut stored.events, &mut stored.moves] {
             sums.iter_mut().for_each(|sum| *sum /= draws);
         }
         found
@@ -169,8 +207,9 @@ impl HmmPosterior {
         let right = |(values, length): &(&Vec<f64>, usize)| {
             values.len() == *length && values.iter().all(|x| (0.0..=1.0 + 1e-9).contains(x))
         };
+        let draws = self.draws.as_ref().is_none_or(|draws| draws.is_consistent(*states, width));
         let known = self.assignments.iter().all(|state| state < states);
-        arrays.iter().all(right) && self.assignments.len() == cells && known
+        arrays.iter().all(right) && self.assignments.len() == cells && known && draws
     }
 
     /// The log probability of an event of a cell, and the probability of each state of the cell given that event.
@@ -218,47 +257,12 @@ impl Posterior for Fit {
         Predicted::Component { log_density, probabilities }
     }
 
-    /// The profile of each state: its distribution over regions and times, and over the categories of its events.
-    fn points(&self) -> Vec<Point> {
-        let HmmPosterior { model, frequencies, profiles, profiles_sd, .. } = &self.posterior;
-        let (layout, states) = (&model.layout, model.states);
-        let point = |state: usize| {
-            let of_cells = |levels: usize, level: &dyn Fn(usize) -> usize| {
-                let mut shares = vec![0.0; levels];
-                for (cell, times) in frequencies.iter().skip(state).step_by(states).enumerate() {
-                    shares[level(cell)] += times;
-                }
-                let total: f64 = shares.iter().sum::<f64>().max(f64::MIN_POSITIVE);
-                shares.iter().map(|times| times / total).collect::<Vec<f64>>()
-            };
-            let width = layout.categories();
-            let (profile, sds) =
-                (&profiles[state * width..][..width], &profiles_sd[state * width..][..width]);
-            let (mut mean, mut sd, mut first) = (Vec::new(), Vec::new(), 0);
-            for (column, coded) in self.coding.columns.iter().enumerate() {
-                let (shares, deviations) = if column == self.coding.region {
-                    (of_cells(layout.regions, &|cell| cell / layout.steps), vec![0.0; layout.regions])
-                } else if column == self.coding.time {
-                    (of_cells(layout.steps, &|cell| cell % layout.steps), vec![0.0; layout.steps])
-                } else {
-                    let field = first..first + coded.levels;
-                    first = field.end;
-                    (profile[field.clone()].to_vec(), sds[field].to_vec())
-                };
-                if coded.inputs > 1 {
-                    mean.extend(shares);
-                    sd.extend(deviations);
-                } else {
-                    // The mean of a column that is encoded as a single number, from -1 to 1.
-                    let last = (coded.levels - 1).max(1) as f64;
-                    let numbers = shares.iter().enumerate().map(|(k, p)| p * (2.0 * k as f64 / last - 1.0));
-                    mean.push(numbers.sum());
-                    sd.push(2.0 * deviations.last().copied().unwrap_or_default());
-                }
-            }
-            Point { name: format!("state {}", state + 1), mean, records_sd: sd.clone(), sd }
-        };
-        (0..states).map(point).collect()
+    fn parameters(&self, codebook: &Codebook) -> Parameters {
+        self.named_parameters(codebook)
+    }
+
+    fn simulate(&self, rng: &mut ChaCha8Rng) -> Option<Vec<f64>> {
+        Some(self.event(rng))
     }
 
     fn save(&self) -> Result<Saved, ModelError> {

@@ -1,6 +1,6 @@
 use crate::budget::{Adjacency, Privacy, Unlimited};
 use crate::model::registry::model;
-use crate::model::{ModelError, Predicted, Saved, TableShape, Target};
+use crate::model::{Codebook, ModelError, Predicted, Saved, TableShape, Target};
 use crate::wall::{NoiseSource, Records};
 
 /// Two regions, a time of four levels and a number, a field of three levels and a flag. The first region is in the first state in the first
@@ -45,13 +45,15 @@ fn events_are_fitted_saved_and_predicted() {
             assert!((log_density - log.ln()).abs() < 0.1, "{log_density} {}", log.ln());
             assert!(probabilities.iter().any(|p| *p > 0.95), "{probabilities:?}");
         }
-        let points = again.points();
-        assert_eq!((points.len(), points[0].mean.len()), (2, 10));
+        let found = again.parameters(&Codebook::unnamed(&shape)).summary();
+        let of = |variable: &str| found.iter().filter(|found| found.variable == variable).collect::<Vec<_>>();
+        // Two states with three levels and two sides; two rows of two; two regions, four times and two states.
+        assert_eq!(["profile", "transition", "state_probability"].map(|name| of(name).len()), [10, 4, 16]);
+        assert!((of("profile")[..3].iter().map(|found| found.mean).sum::<f64>() - 1.0).abs() < 1e-6);
+        assert!((of("transition")[..2].iter().map(|found| found.mean).sum::<f64>() - 1.0).abs() < 1e-6);
         // Each region is in each state half of the time.
-        assert!(
-            (points[0].mean[0] - 0.5).abs() < 1e-6
-                && (points[0].mean[6..9].iter().sum::<f64>() - 1.0).abs() < 1e-6
-        );
+        let first = of("state_probability")[..8].iter().step_by(2).map(|found| found.mean).sum::<f64>();
+        assert!((first - 2.0).abs() < 1e-6, "{first}");
         let Saved { arrays, state } = fitted.save().unwrap();
         let cut = arrays.into_iter().map(|(name, (shape, mut values))| {
             values.pop();

@@ -5,7 +5,10 @@ use crate::family::{Covariance, Gamma, Moments};
 use crate::math::matrix;
 use crate::model::linear::site::along;
 use crate::model::linear::{Linear, Prediction, Response, logistic};
-use crate::model::{Link, ModelError, Posterior, Predicted, Saved, Variances};
+use crate::model::parameters::{self, Block, GaussianJoint, Joint, Term, linear_terms, odds_ratios};
+use crate::model::{
+    Codebook, Contrast, Link, ModelError, Parameters, Posterior, Predicted, Saved, Variances,
+};
 use serde::{Deserialize, Serialize};
 
 /// Iterations of the noise-aware mean.
@@ -198,6 +201,40 @@ impl Posterior for LinearPosterior {
             Variances { records: aware.variance - privacy, privacy, targets: aware.noise_variance };
         let link = if self.is_logistic() { Link::Logistic } else { Link::Probit };
         Predicted::Class { probability: self.positive(inputs), score: aware.mean, link, variances }
+    }
+
+    fn parameters(&self, codebook: &Codebook) -> Parameters {
+        let (terms, mut parameters) = linear_terms(codebook, &self.centre, 1.0, 0.0);
+        if self.is_logistic() {
+            parameters.extend(odds_ratios(&parameters));
+        }
+        let variables = self.moments.mean.len();
+        let joint = Joint::Gaussian(GaussianJoint {
+            mean: self.moments.mean.clone(),
+            covariance: parameters::Covariance::of(self.moments.covariance.clone(), variables),
+            records: parameters::Covariance::of(self.naive.covariance.clone(), variables),
+            terms,
+        });
+        Parameters::new(vec![Block { parameters, joint }])
+    }
+
+    fn contrast(&self, inputs: &[f64], reference: &[f64]) -> Option<Contrast> {
+        let weights = inputs.iter().zip(reference).enumerate().map(|(k, (x, reference))| (k, x - reference));
+        let term = Term { weights: weights.filter(|(_, gap)| *gap != 0.0).collect(), constant: 0.0 };
+        let variables = self.moments.mean.len();
+        let variance = |moments: &Moments| {
+            parameters::Covariance::of(moments.covariance.clone(), variables).variance(&term)
+        };
+        let (all, records) = (variance(&self.moments), variance(&self.naive));
+        Some(Contrast {
+            mean: term.at(&self.moments.mean),
+            records: records.min(all),
+            privacy: (all - records).max(0.0),
+        })
+    }
+
+    fn centre(&self) -> Option<&[f64]> {
+        (!self.centre.is_empty()).then_some(&self.centre)
     }
 
     fn save(&self) -> Result<Saved, ModelError> {

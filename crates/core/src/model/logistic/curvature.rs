@@ -43,6 +43,38 @@ impl Curvature {
         Self { size, elements, noise }
     }
 
+    /// The mean curvature given this one, for an expected one whose off-diagonal elements have this standard deviation before; diagonal elements have
+    /// twice the variance, as the noise has.
+    pub(super) fn shrunk(&self, expected: &[f64], sd: f64) -> Self {
+        let share = 1.0 / (1.0 + 0.5 * (self.noise / sd).powi(2));
+        let elements =
+            self.elements.iter().zip(expected).map(|(x, expected)| expected + share * (x - expected));
+        Self { size: self.size, elements: elements.collect(), noise: self.noise * share.sqrt() }
+    }
+
+    /// The expected curvature at weights 0 of records whose numbers are uniform between -1 and 1, and whose levels are equally frequent.
+    pub(super) fn expected(columns: &[usize], records: f64) -> Vec<f64> {
+        let mean = |levels: usize| if levels == 1 { 0.0 } else { 1.0 / levels as f64 };
+        let inputs =
+            columns.iter().enumerate().flat_map(|(k, &levels)| std::iter::repeat_n((k, levels), levels));
+        let inputs: Vec<(usize, usize)> = inputs.collect();
+        let size = inputs.len() + 1;
+        let element = |i: usize, j: usize| match (inputs.get(i), inputs.get(j)) {
+            (Some((a, levels)), Some((b, others))) if a != b => mean(*levels) * mean(*others),
+            (Some((_, 1)), Some(_)) => 1.0 / 3.0,
+            (Some((_, levels)), Some(_)) => {
+                if i == j {
+                    mean(*levels)
+                } else {
+                    0.0
+                }
+            }
+            (Some((_, levels)), None) | (None, Some((_, levels))) => mean(*levels),
+            (None, None) => 1.0,
+        };
+        (0..size * size).map(|k| 0.25 * records * element(k / size, k % size)).collect()
+    }
+
     /// The expected spectral norm of the noise, which is that of a random symmetric matrix.
     pub(super) fn spectral(&self) -> f64 {
         self.noise * (2.0 * self.size as f64).sqrt()

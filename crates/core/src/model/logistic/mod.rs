@@ -55,6 +55,7 @@ mod pooled;
 mod precision;
 mod products;
 mod query;
+mod remainder;
 mod response;
 mod validate;
 mod variational;
@@ -67,7 +68,7 @@ use crate::math::vector::wide_dot;
 use crate::model::linear::LinearPosterior;
 use crate::model::planned::parse;
 use crate::model::reference::{BRILLINGER, POLYA_GAMMA, VIPS};
-use crate::model::settings::Settings;
+use crate::model::settings::{Setting, Settings};
 use crate::model::{Declaration, Model, ModelError, Planned, Posterior, Saved, TableShape, Target};
 use serde_json::Value;
 
@@ -92,6 +93,16 @@ pub(crate) fn weight(x: &[f64], radius: f64) -> f64 {
     (radius * radius / wide_dot(x, x)).min(1.0)
 }
 
+/// The prior variance of a weight among more than [`MAX_MATRIX_WEIGHTS`](plan::MAX_MATRIX_WEIGHTS), where none is given.
+const PRIOR_VARIANCE_OF_MANY: f64 = 1.0;
+
+const SETTINGS: [Setting; 1] = [Setting::number(
+    "prior-variance",
+    "the prior variance of each weight, for inputs between -1 and 1; if it is not given and there are more than 30 weights, it is 1",
+    (1e-6, 1e6),
+)
+.or_number(10.0)];
+
 pub(crate) struct Logistic;
 
 const DECLARATION: Declaration = Declaration {
@@ -101,7 +112,7 @@ const DECLARATION: Declaration = Declaration {
     references: &[VIPS, POLYA_GAMMA, BRILLINGER],
     family: "gaussian",
     targets: &[Target::TwoClasses],
-    settings: &crate::model::probit::SETTINGS,
+    settings: &SETTINGS,
     needs_bounds: true,
     can_be_private: true,
     can_be_pure: false,
@@ -117,7 +128,13 @@ impl Model for Logistic {
         privacy: Option<&Privacy>,
     ) -> Result<Box<dyn Planned>, ModelError> {
         let settings = Settings::new(self, shape)?;
-        let prior_variance = settings.number("prior-variance");
+        // A score is the sum of all: with many weights, each is small.
+        let many = shape.inputs() + 1 > plan::MAX_MATRIX_WEIGHTS;
+        let prior_variance = if many && !shape.settings.contains_key("prior-variance") {
+            PRIOR_VARIANCE_OF_MANY
+        } else {
+            settings.number("prior-variance")
+        };
         Ok(Box::new(LogisticPlan::new(&shape.columns, shape.records, prior_variance, privacy)?))
     }
     fn parse_plan(&self, _: &TableShape, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
@@ -130,5 +147,7 @@ impl Model for Logistic {
 
 #[cfg(test)]
 mod pooled_tests;
+#[cfg(test)]
+mod response_tests;
 #[cfg(test)]
 mod tests;

@@ -80,7 +80,7 @@ const MAX_NOISE_TO_SIGNAL: f64 = 0.6;
 
 /// Number of weights above which $w \cdot x$ is assumed to be normal over records, as a sum of many terms: with few
 /// terms the assumption would distort intervals.
-const MAX_MATRIX_WEIGHTS: usize = 30;
+pub(super) const MAX_MATRIX_WEIGHTS: usize = 30;
 
 /// Maximum number of weights of an edited plan with matrices.
 const MAX_EDITED_WEIGHTS: usize = 2000;
@@ -394,9 +394,12 @@ impl LogisticPlan {
         let (mut mean, mut step) = (vec![0.0; size], vec![0.0; size]);
         let mut known: Option<Curvature> = None;
         let (mut legs, mut ratio, mut projections) = (Vec::new(), 1.0, 0);
+        let (mut curvatures, mut between) = (Vec::new(), Vec::new());
         for (k, round) in self.rounds.iter().enumerate() {
             let released = wall.sum(ids[2 * k], &Curvatures { weights: &weights, radius })?;
             let found = Curvature::read(&released, &self.columns);
+            curvatures.push(found.clone());
+            between.clone_from(&weights);
             let curvature = known.take().map_or_else(|| found.clone(), |first| first.updated(&found));
             ratio = variance_ratio(&released, radius, size);
             let over = OVERSHOOT * curvature.spectral();
@@ -419,11 +422,15 @@ impl LogisticPlan {
             }
             legs.push(Segment { inverse, steps: round.steps, noise_sd });
         }
-        let (Ok(legs), Some(curvature)) = (legs.try_into(), known) else {
+        let (Ok(legs), Ok([first, second])) = (legs.try_into(), <[Curvature; 2]>::try_from(curvatures))
+        else {
             return Err(FitError::Definition(DefinitionError::Logistic));
         };
         let (ridge, averaged, variance_ratio) = (self.ridge, self.averaged, ratio);
-        Ok((Path { legs, ridge, averaged, weights: mean, curvature, variance_ratio }, projections))
+        let expected = Curvature::expected(&self.columns, self.records as f64);
+        let path =
+            Path { legs, ridge, averaged, weights: mean, variance_ratio, expected, first, second, between };
+        Ok((path, projections))
     }
 }
 
@@ -478,7 +485,7 @@ impl Planned for LogisticPlan {
         }
         let square = size * size;
         // Every step is propagated to the posterior by matrix products.
-        let post = (150.0 + 8.0 * steps) * square * size;
+        let post = (1200.0 + 140.0 * steps) * square * size;
         let start = Estimate::new(40.0 * square, post, 2.0 * square + 4.0 * size);
         sums(scores(start)).releases(matrices, 0.5 * square, records, 2.0 * square + 60.0)
     }

@@ -29,6 +29,7 @@ use crate::budget::Privacy;
 use crate::engine::{Block, Simulate, SiteModel};
 use crate::family::{Covariance, Dirichlet, Gamma, Gaussian, Moments};
 use crate::model::DefinitionError;
+use crate::model::conjugate::single::unlimited_budget;
 use crate::model::mixture::plan::{PlannedMixture, matrices, mixture};
 use crate::model::planned::parse;
 use crate::model::reference::{DP_SEP, RANDOM_FEATURES, SEP, SKETCHED_MIXTURES};
@@ -312,7 +313,7 @@ const SETTINGS: [Setting; 3] = [
 const DECLARATION: Declaration = Declaration {
     name: "mixture",
     about: "clusters of records: Gaussian components with a known, shared and spherical variance",
-    not_for: "components of different shapes or sizes, choosing the number of components, or a fit without privacy",
+    not_for: "components of different shapes or sizes, or choosing the number of components",
     references: &[DP_SEP, SEP, RANDOM_FEATURES, SKETCHED_MIXTURES],
     family: "gaussian",
     targets: &[Target::Nothing],
@@ -335,11 +336,8 @@ impl Model for Mixtures {
         let components = settings.integer("components");
         let noise_sd = settings.number("noise-sd");
         let prior_variance = settings.number("prior-variance");
-        let Some(privacy) = privacy else {
-            return Err(ModelError::OnlyWithPrivacy { model: self.name() });
-        };
         let model = mixture(components, shape.inputs(), noise_sd, prior_variance)?;
-        let plan = MixturePlan::new(&model, shape.records, privacy)?;
+        let plan = MixturePlan::new(&model, shape.records, privacy.unwrap_or(&unlimited_budget()))?;
         Ok(Box::new(PlannedMixture { noise_sd, prior_variance, plan }))
     }
     fn parse_plan(&self, _: &TableShape, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {

@@ -1,6 +1,6 @@
 //! Planning and running a private fit.
 
-use crate::budget::{Adjacency, Ledger, Privacy};
+use crate::budget::{Adjacency, Guarantee, Ledger, NotPrivate, Privacy};
 use crate::family::Covariance;
 use crate::field;
 use crate::model::mixture::refine::Refine;
@@ -350,7 +350,12 @@ impl MixturePlan {
             model,
             records: n,
             noise_variance,
-            clip: self.sites.clip,
+            // Without privacy the wall does not clip.
+            clip: if wall.guarantee() == Guarantee::None(NotPrivate::NoNoise) {
+                f64::INFINITY
+            } else {
+                self.sites.clip
+            },
             count_scale: self.sites.count_scale,
             draws: self.sites.simulated,
         };
@@ -423,10 +428,6 @@ impl Planned for PlannedMixture {
             self.plan.validate()
         };
         fields().map_err(out_of_range("mixture"))
-    }
-
-    fn check_privacy(&self, privacy: Option<&Privacy>) -> Result<(), ModelError> {
-        privacy.map_or(Err(ModelError::OnlyWithPrivacy { model: "mixture" }), |_| Ok(()))
     }
 
     fn cost_estimate(&self) -> Estimate {

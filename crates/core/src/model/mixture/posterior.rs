@@ -1,11 +1,15 @@
 //! The posterior of a mixture: its components, and predictions.
 
+use crate::engine::conjugate::choose;
 use crate::engine::{Fit, Noise};
 use crate::family::{Covariance, Dirichlet, Gamma, Gaussian, Moments};
 use crate::math::matrix;
 use crate::model::mixture::{Mixture, NoiseVariance, Weights};
-use crate::model::{ModelError, Point, Posterior, Predicted, Saved};
+use crate::model::parameters::{self, Block, Fixed, GaussianJoint, Joint, Marginal, Parameter, Term};
+use crate::model::{Code, Codebook, ModelError, Parameters, Posterior, Predicted, Saved};
 use crate::theory;
+use rand::rngs::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
 /// The posterior of a component's mean, and its weight.
@@ -135,24 +139,79 @@ impl MixturePosterior {
     }
 }
 
+/// Coordinates without uncertainty.
+fn fixed(values: impl Iterator<Item = f64>) -> Joint {
+    Joint::Independent(values.map(|value| Box::new(Fixed(value)) as Box<dyn Marginal>).collect())
+}
+
 impl Posterior for MixturePosterior {
     fn predict_row(&self, inputs: &[f64], _: &[f64]) -> Predicted {
         let (log_density, probabilities) = MixturePosterior::predict(self, inputs);
         Predicted::Component { log_density, probabilities }
     }
 
-    fn points(&self) -> Vec<Point> {
-        let point = |(k, component): (usize, &Component)| {
-            let d = component.mean.len();
-            let sd = |covariance: &[f64]| (0..d).map(|i| covariance[i * (d + 1)].sqrt()).collect();
-            Point {
-                name: format!("component {}", k + 1),
-                mean: component.mean.clone(),
-                records_sd: sd(&component.data_covariance),
-                sd: sd(&component.moments().covariance),
-            }
+    /// `weight[component]`, `mean[component, column]` and `noise_sd[column]`. The fit estimates the means; weights and noise that it is given are
+    /// marked as fixed.
+    fn parameters(&self, codebook: &Codebook) -> Parameters {
+        let inputs: Vec<(String, Option<&str>, f64, f64)> = codebook
+            .places()
+            .flat_map(|(_, column)| {
+                let name = move |k: usize| match &column.code {
+                    Code::Levels { levels } => format!("{} = {}", column.name, levels[k]),
+                    _ => column.label(),
+                };
+                let unit = column.unit.as_deref();
+                let (centre, scale) = (column.decode(0.0), column.decode_difference(1.0));
+                (0..column.width()).map(move |k| (name(k), unit, centre, scale))
+            })
+            .collect();
+        let component = |k: usize| ("component", (k + 1).to_string());
+        let equal = self.components.windows(2).all(|pair| (pair[0].weight - pair[1].weight).abs() < 1e-12);
+        let note = if equal { "fixed: equal weights" } else { "point estimate: its error is not known" };
+        let weight = |k: usize| Parameter::new("weight", vec![component(k)], k).with_note(note);
+        let weights = Block {
+            parameters: (0..self.components.len()).map(weight).collect(),
+            joint: fixed(self.components.iter().map(|component| component.weight)),
         };
-        self.components.iter().enumerate().map(point).collect()
+        let means = self.components.iter().enumerate().map(|(k, of)| {
+            let mean = |(i, (name, unit, ..)): (usize, &(String, Option<&str>, f64, f64))| {
+                Parameter::new("mean", vec![component(k), ("column", name.clone())], i).with_unit(*unit)
+            };
+            let term = |(i, &(_, _, centre, scale)): (usize, &(String, Option<&str>, f64, f64))| Term {
+                weights: vec![(i, scale)],
+                constant: centre,
+            };
+            let joint = GaussianJoint {
+                mean: of.mean.clone(),
+                covariance: parameters::Covariance::Full(of.moments().covariance),
+                records: parameters::Covariance::Full(of.data_covariance.clone()),
+                terms: inputs.iter().enumerate().map(term).collect(),
+            };
+            Block { parameters: inputs.iter().enumerate().map(mean).collect(), joint: Joint::Gaussian(joint) }
+        });
+        let noise = |(k, (name, unit, ..)): (usize, &(String, Option<&str>, f64, f64))| {
+            let parameter = Parameter::new("noise_sd", vec![("column", name.clone())], k).with_unit(*unit);
+            parameter.with_note("fixed: the standard deviation about the mean of a component")
+        };
+        let sd = self.noise_variance.sqrt();
+        let noise = Block {
+            parameters: inputs.iter().enumerate().map(noise).collect(),
+            joint: fixed(inputs.iter().map(|(_, _, _, scale)| scale * sd)),
+        };
+        Parameters::new(std::iter::once(weights).chain(means).chain([noise]).collect())
+    }
+
+    /// A component by its weight, a draw of its mean, and noise; clipped to the bounds.
+    fn simulate(&self, rng: &mut ChaCha8Rng) -> Option<Vec<f64>> {
+        let weights: Vec<f64> = self.components.iter().map(|component| component.weight).collect();
+        let Moments { mean, mut covariance } = self.components.get(choose(&weights, rng))?.moments();
+        let d = mean.len();
+        (0..d).for_each(|i| covariance[i * (d + 1)] += self.noise_variance);
+        let factor = matrix::eigen(&covariance, d).ok()?.mapped(|value| value.max(0.0).sqrt());
+        let normal: Vec<f64> = (0..d).map(|_| StandardNormal.sample(rng)).collect();
+        let mut added = vec![0.0; d];
+        matrix::times(&factor, d, &normal, &mut added);
+        Some(mean.iter().zip(&added).map(|(mean, add)| (mean + add).clamp(-1.0, 1.0)).collect())
     }
 
     fn warnings(&self, inputs: &[String]) -> Vec<String> {

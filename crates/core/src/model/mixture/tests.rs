@@ -188,3 +188,36 @@ fn what_is_no_mixture_is_refused() {
     let flat = NoiseVariance::Unknown(Gamma { shape: 0.5, rate: 1.0 });
     assert_eq!(new(&[vec![1.0]], 1.0, flat), Some(DefinitionError::NotPositive));
 }
+
+/// Without privacy through the registry: the means of three groups within 5 standard errors, and no part of the deviation is noise.
+#[test]
+fn a_fit_without_privacy_finds_the_means() {
+    use crate::budget::Unlimited;
+    use crate::model::{Codebook, TableShape, Target, model};
+    use crate::wall::{NoiseSource, Records};
+    let truth = [[-0.5, -0.5], [0.5, 0.5], [0.5, -0.5]];
+    let mut rng = ChaCha8Rng::seed_from_u64(3);
+    let values: Vec<f64> =
+        (0..3000).flat_map(|n| truth[n % 3].map(|mean| mean + 0.1 * normal(&mut rng))).collect();
+    let mut shape = TableShape::new(vec![1, 1], Target::Nothing, 3000);
+    shape.settings.insert("components".into(), 3.into());
+    shape.settings.insert("noise-sd".into(), 0.1.into());
+    let plan = model("mixture").unwrap().plan(&shape, None).unwrap();
+    let records = Records::new(values, 2).unwrap();
+    let (posterior, receipt) =
+        plan.run(records, NoiseSource::from_os().unwrap(), None, Box::new(Unlimited)).unwrap();
+    assert!(receipt.guarantee.cost().is_none());
+    let summary = posterior.parameters(&Codebook::unnamed(&shape)).summary();
+    let means: Vec<_> = summary.iter().filter(|parameter| parameter.variable == "mean").collect();
+    assert_eq!(means.len(), 6);
+    for component in means.chunks(2) {
+        let near = |truth: &[f64; 2]| {
+            component
+                .iter()
+                .zip(truth)
+                .all(|(found, truth)| (found.mean - truth).abs() < 5.0 * 0.1 / 1000f64.sqrt())
+        };
+        assert!(truth.iter().any(near), "{component:?}");
+        assert!(component.iter().all(|found| found.privacy_sd < 0.1 * found.sd), "{component:?}");
+    }
+}

@@ -2,16 +2,16 @@
 
 use super::chain::{Chain, Noisy};
 use super::posterior::MultivariatePosterior;
-use crate::budget::{Ledger, Privacy};
+use crate::budget::Privacy;
 use crate::engine::conjugate::{NoiseDistribution, NoiseTreatment, Sensitivity, StatisticsPlan};
 use crate::field;
 use crate::field::FieldError;
+use crate::model::conjugate::ConjugatePlan;
 use crate::model::conjugate::needs_the_number_of_records;
 use crate::model::conjugate::single::Single;
 use crate::model::multivariate_normal::query::{Products, pairs};
 use crate::model::{Estimate, Posterior};
-use crate::receipt::Receipt;
-use crate::wall::{NoiseSource, PlanError, Query, Records, Wall, WallError};
+use crate::wall::{PlanError, Query, Wall, WallError};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -88,23 +88,6 @@ impl MultivariatePlan {
         Ok(Self { columns, prior, statistics, noise_treatment: NoiseTreatment::NoiseAware })
     }
 
-    /// Checks that every field is in range and consistent with the others.
-    ///
-    /// # Errors
-    /// [`FieldError`].
-    pub fn validate(&self) -> Result<(), FieldError> {
-        let WishartPrior { strength, freedom, scale } = self.prior;
-        field::integer("columns", self.columns as u64, 1..=MAX as u64)?;
-        field::number("prior.strength", strength, field::PRIOR)?;
-        field::number("prior.freedom", freedom, self.columns as f64 - 1.0 + 1e-3..=1e6)?;
-        field::number("prior.scale", scale, field::PRIOR)?;
-        field::replace_one(self.statistics.adjacency)?;
-        let enough = self.columns as u64 + 2..=*field::RECORDS.end();
-        field::integer("statistics.records", self.statistics.records as u64, enough)?;
-        let (width, sensitivity) = shape(self.columns);
-        self.statistics.validate(WHAT, width, sensitivity)
-    }
-
     /// The scale and the offset of the released product of a pair.
     pub(super) fn scaling(&self, (i, j): (usize, usize)) -> (f64, f64) {
         let laplace = self.statistics.laplace;
@@ -118,32 +101,6 @@ impl MultivariatePlan {
     pub(crate) fn query(&self) -> impl Query {
         let scaled = pairs(self.columns).into_iter().map(|pair| (pair, self.scaling(pair)));
         Products { columns: self.columns, scaled: scaled.collect() }
-    }
-
-    /// Runs the plan; without privacy if there is no budget. Records begin with the columns; later values are ignored.
-    ///
-    /// # Errors
-    /// Those of the wall.
-    pub fn fit(
-        &self,
-        records: Records,
-        source: NoiseSource,
-        privacy: Option<&Privacy>,
-        ledger: Box<dyn Ledger>,
-    ) -> Result<(MultivariatePosterior, Receipt), WallError> {
-        self.validate().map_err(PlanError::from)?;
-        let mut wall = Wall::open(records, source, self.statistics.releases()?.0, privacy, ledger)?;
-        let posterior = self.fit_through(&mut wall)?;
-        Ok((posterior, wall.finish(0)?))
-    }
-
-    /// The posterior from the releases of a wall of this plan.
-    ///
-    /// # Errors
-    /// [`WallError`].
-    pub fn fit_through(&self, wall: &mut Wall) -> Result<MultivariatePosterior, WallError> {
-        let (released, noise) = self.statistics.release(&self.query(), wall)?;
-        Ok(self.posterior(&released.values, noise, 0))
     }
 
     /// The posterior from the released values.
@@ -160,16 +117,40 @@ impl MultivariatePlan {
         let chain = Chain::new(self.columns, self.prior, n, noisy);
         let known = noise == NoiseDistribution::None || self.noise_treatment == NoiseTreatment::Naive;
         let draws = if known { chain.conjugate_draws(&mut rng) } else { chain.sample(&mut rng) };
-        MultivariatePosterior::new(self.columns, n + self.prior.strength, &draws)
+        let posterior = MultivariatePosterior::new(self.columns, n + self.prior.strength, &draws);
+        if known { posterior.without_noise() } else { posterior }
+    }
+}
+
+impl ConjugatePlan for MultivariatePlan {
+    type Posterior = MultivariatePosterior;
+
+    fn statistics(&self) -> &StatisticsPlan {
+        &self.statistics
+    }
+
+    fn validate(&self) -> Result<(), FieldError> {
+        let WishartPrior { strength, freedom, scale } = self.prior;
+        field::integer("columns", self.columns as u64, 1..=MAX as u64)?;
+        field::number("prior.strength", strength, field::PRIOR)?;
+        field::number("prior.freedom", freedom, self.columns as f64 - 1.0 + 1e-3..=1e6)?;
+        field::number("prior.scale", scale, field::PRIOR)?;
+        field::replace_one(self.statistics.adjacency)?;
+        let enough = self.columns as u64 + 2..=*field::RECORDS.end();
+        field::integer("statistics.records", self.statistics.records as u64, enough)?;
+        let (width, sensitivity) = shape(self.columns);
+        self.statistics.validate(WHAT, width, sensitivity)
+    }
+
+    fn fit_through(&self, wall: &mut Wall) -> Result<Self::Posterior, WallError> {
+        let (released, noise) = self.statistics.release(&self.query(), wall)?;
+        Ok(self.posterior(&released.values, noise, 0))
     }
 }
 
 impl Single for MultivariatePlan {
     const MODEL: &'static str = "multivariate-normal";
 
-    fn fields(&self) -> Result<(), FieldError> {
-        self.validate()
-    }
     /// A thousand draws of all means and covariances, from a chain of 4400 sweeps, each with a factorisation of the
     /// covariance of all sums.
     fn posterior_estimate(&self) -> Estimate {
@@ -181,9 +162,6 @@ impl Single for MultivariatePlan {
             4400.0 * (slices + factors),
             1000.0 * d * (d + 1.0),
         )
-    }
-    fn statistics(&self) -> &StatisticsPlan {
-        &self.statistics
     }
     fn inputs(&self) -> usize {
         self.columns

@@ -1,7 +1,11 @@
 //! Draws of a mean and a covariance, and summaries of them.
 
 use crate::math::matrix;
-use crate::model::{Highlight, ModelError, Point, Posterior, Predicted, Saved};
+use crate::model::parameters::{Block, Joint, Parameter, Sampled};
+use crate::model::{Codebook, ModelError, Parameters, Posterior, Predicted, Saved};
+use rand::RngExt;
+use rand::rngs::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
 /// The posterior: draws of the mean and of the Cholesky factor of the covariance.
@@ -14,6 +18,9 @@ pub struct MultivariatePosterior {
     means: Vec<f64>,
     /// Draws of the factor, concatenated, in row-major order, with the reciprocals of the diagonal.
     factors: Vec<f64>,
+    /// Whether the draws have no privacy noise in them.
+    #[serde(default)]
+    noise_free: bool,
 }
 
 /// A mean and the factor of a covariance, in the form of [`matrix::cholesky`].
@@ -27,7 +34,12 @@ impl MultivariatePosterior {
     pub(super) fn new(columns: usize, strength: f64, draws: &[Draw]) -> Self {
         let means = draws.iter().flat_map(|draw| draw.mean.iter().copied()).collect();
         let factors = draws.iter().flat_map(|draw| draw.factor.iter().copied()).collect();
-        Self { columns, strength, means, factors }
+        Self { columns, strength, means, factors, noise_free: false }
+    }
+
+    /// The same, with draws that have no privacy noise in them.
+    pub(super) fn without_noise(self) -> Self {
+        Self { noise_free: true, ..self }
     }
 
     /// Whether its parts are consistent, since a file may have been edited.
@@ -130,30 +142,55 @@ impl Posterior for MultivariatePosterior {
         Predicted::Component { log_density: self.log_density(inputs), probabilities: Vec::new() }
     }
 
-    fn points(&self) -> Vec<Point> {
-        let moments = self.mean();
-        vec![Point {
-            name: "mean".into(),
-            mean: moments.iter().map(|m| m.0).collect(),
-            records_sd: moments.iter().map(|m| m.1.sqrt()).collect(),
-            sd: moments.iter().map(|m| m.2.sqrt()).collect(),
-        }]
+    /// `mean[column]`, `sd[column]` and `correlation[column, with]`.
+    fn parameters(&self, codebook: &Codebook) -> Parameters {
+        let d = self.columns;
+        let coded = &codebook.columns[..d];
+        let pairs: Vec<(usize, usize)> = (0..d).flat_map(|i| (i + 1..d).map(move |j| (i, j))).collect();
+        let row = |(mean, covariance): (&[f64], Vec<f64>)| {
+            let sd = |i: usize| covariance[i * (d + 1)].sqrt();
+            let means = mean.iter().zip(coded).map(|(x, column)| column.decode(*x));
+            let sds = coded.iter().enumerate().map(|(i, column)| column.decode_difference(sd(i)));
+            let correlations = pairs.iter().map(|&(i, j)| covariance[i * d + j] / (sd(i) * sd(j)));
+            means.chain(sds).chain(correlations).collect::<Vec<f64>>()
+        };
+        let draws: Vec<Vec<f64>> = self.means().zip(self.covariances()).map(row).collect();
+        let average = |k: usize| draws.iter().map(|draw| draw[k]).sum::<f64>() / draws.len() as f64;
+        // Without noise: s/sqrt(n), s/sqrt(2n) and (1 - r^2)/sqrt(n).
+        let root = self.strength.sqrt();
+        let records = (0..d).map(|i| average(d + i) / root);
+        let sds = (0..d).map(|i| average(d + i) / (root * std::f64::consts::SQRT_2));
+        let correlations = (0..pairs.len()).map(|k| (1.0 - average(2 * d + k).powi(2)) / root);
+        let known = |sd: f64| if self.noise_free { f64::INFINITY } else { sd };
+        let records_sd = records.chain(sds).chain(correlations).map(known).collect();
+        let column = |(k, variable): (usize, &'static str)| {
+            let coded = &coded[k % d];
+            Parameter::new(variable, vec![("column", coded.label())], k).with_unit(coded.unit.as_deref())
+        };
+        let variables = std::iter::repeat_n("mean", d).chain(std::iter::repeat_n("sd", d));
+        let of_pairs = pairs.iter().enumerate().map(|(k, &(i, j))| Parameter {
+            null: Some(0.0),
+            ..Parameter::new(
+                "correlation",
+                vec![("column", coded[i].label()), ("with", coded[j].label())],
+                2 * d + k,
+            )
+        });
+        let parameters = variables.enumerate().map(column).chain(of_pairs).collect();
+        Parameters::new(vec![Block { parameters, joint: Joint::Sampled(Sampled::new(draws, records_sd)) }])
     }
 
-    /// The correlation of each pair of columns, strongest first.
-    fn highlights(&self, inputs: &[String]) -> Vec<Highlight> {
-        let d = self.columns();
-        let pairs = (0..d).flat_map(|i| (0..i).map(move |j| (j, i)));
-        let mut found: Vec<(f64, Highlight)> = pairs
-            .filter_map(|(i, j)| {
-                let (mean, sd) = self.correlation(i, j);
-                let name = format!("{} and {}", inputs.get(i)?, inputs.get(j)?);
-                let text = format!("correlation {mean:.2}, standard deviation {sd:.2}");
-                Some((mean, Highlight { name, text }))
-            })
-            .collect();
-        found.sort_by(|(a, _), (b, _)| b.abs().total_cmp(&a.abs()));
-        found.into_iter().map(|(_, highlight)| highlight).collect()
+    /// Numbers of a draw of the parameters, clipped to the bounds.
+    fn simulate(&self, rng: &mut ChaCha8Rng) -> Option<Vec<f64>> {
+        let (d, draw) = (self.columns, rng.random_range(0..self.means().len()));
+        let (mean, factor) = (&self.means[draw * d..][..d], &self.factors[draw * d * d..][..d * d]);
+        let normal: Vec<f64> = (0..d).map(|_| StandardNormal.sample(rng)).collect();
+        // The factor has the reciprocals of its diagonal.
+        let number = |i: usize| {
+            let below: f64 = (0..i).map(|j| factor[i * d + j] * normal[j]).sum();
+            (mean[i] + below + normal[i] / factor[i * (d + 1)]).clamp(-1.0, 1.0)
+        };
+        Some((0..d).map(number).collect())
     }
 
     fn save(&self) -> Result<Saved, ModelError> {

@@ -2,7 +2,7 @@ use super::query::pairs;
 use super::*;
 use crate::budget::{Adjacency, Unlimited};
 use crate::engine::conjugate::{NoiseDistribution, NoiseTreatment};
-use crate::model::conjugate::{NormalPlan, NormalPrior};
+use crate::model::conjugate::{ConjugatePlan as _, NormalPlan, NormalPrior};
 use crate::model::multivariate_normal::chain::{Chain, Noisy};
 use crate::wall::{NoiseSource, Query, Records};
 use rand::SeedableRng;

@@ -7,6 +7,7 @@
 
 mod plan;
 mod posterior;
+mod tables;
 
 pub use plan::{MAX_BINS, NaiveBayesPlan};
 pub use posterior::NaiveBayesPosterior;

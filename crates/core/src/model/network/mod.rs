@@ -31,6 +31,7 @@
 //! Hernandez-Lobato, Adams, "Probabilistic backpropagation for scalable learning of Bayesian neural networks", ICML 2015; Li,
 //! Hernandez-Lobato, Turner, "Stochastic expectation propagation", NeurIPS 2015, section 5.
 
+mod parameters;
 mod plan;
 mod posterior;
 mod refine;

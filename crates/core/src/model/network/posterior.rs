@@ -5,7 +5,11 @@ use crate::family::Gamma;
 use crate::model::DefinitionError;
 use crate::model::network::{Network, NetworkCavity, OutputNoise};
 use crate::model::regression::RegressionPosterior;
-use crate::model::{Link, ModelError, Posterior, Predicted, Prediction, Saved, Variances};
+use crate::model::{
+    Codebook, Contrast, Link, ModelError, Parameters, Posterior, Predicted, Prediction, Saved, Variances,
+};
+use rand::rngs::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
 /// A fitted network.
@@ -99,6 +103,53 @@ impl NetworkPosterior {
         self.with(&self.naive, inputs)
     }
 
+    /// A draw of the weights, including the privacy noise.
+    pub(crate) fn draw_weights(&self, rng: &mut ChaCha8Rng) -> Vec<f64> {
+        let moments = self.aware.means().iter().zip(self.aware.variances());
+        let draw = |(mean, variance): (&f64, &f64)| {
+            let normal: f64 = StandardNormal.sample(rng);
+            mean + variance.sqrt() * normal
+        };
+        moments.map(draw).collect()
+    }
+
+    /// The output of the network with these weights.
+    pub(crate) fn output(&self, weights: &[f64], inputs: &[f64]) -> f64 {
+        let mut values = inputs.to_vec();
+        for (k, layer) in self.model.layers.iter().enumerate() {
+            values.push(1.0);
+            let mut next = vec![0.0; layer.units];
+            for (x, row) in values.iter().zip(weights[layer.weights()].chunks_exact(layer.units)) {
+                next.iter_mut().zip(row).for_each(|(sum, w)| *sum += x * w * layer.scale);
+            }
+            if k + 1 < self.model.layers.len() {
+                next.iter_mut().for_each(|sum| *sum = sum.max(0.0));
+            }
+            values = next;
+        }
+        values[0]
+    }
+
+    /// The means of the weights.
+    pub(super) fn means(&self) -> Vec<f64> {
+        self.aware.means().to_vec()
+    }
+
+    /// Whether the weights are a point estimate, without variances.
+    pub(super) fn is_point(&self) -> bool {
+        self.misfit == 0.0 && self.aware.variances().iter().all(|variance| *variance == 0.0)
+    }
+
+    /// The variance of outputs in addition to that of the weights.
+    pub(super) fn misfit(&self) -> f64 {
+        self.misfit
+    }
+
+    /// The standard deviation of targets about the output.
+    pub(super) fn noise_sd(&self) -> f64 {
+        self.noise_variance.sqrt()
+    }
+
     fn with(&self, weights: &NetworkCavity, inputs: &[f64]) -> Prediction {
         assert_eq!(inputs.len(), self.model.inputs(), "as many inputs as the network has");
         let (mean, variance) = weights.output(&self.model, inputs);
@@ -176,6 +227,14 @@ impl Posterior for NetworkPosterior {
         Predicted::Number { mean: prediction.mean, variances, quantiles }
     }
 
+    fn parameters(&self, codebook: &Codebook) -> Parameters {
+        self.named_parameters(codebook)
+    }
+
+    fn contrast(&self, inputs: &[f64], reference: &[f64]) -> Option<Contrast> {
+        Some(self.contrast_of(inputs, reference))
+    }
+
     fn save(&self) -> Result<Saved, ModelError> {
         Saved::of(self)
     }
@@ -196,6 +255,20 @@ impl Posterior for NetworkFit {
         match self {
             Self::Residuals(fit) => fit.predict_row(inputs, probabilities).within_bounds(),
             Self::Network(fit) => fit.predict_row(inputs, probabilities),
+        }
+    }
+
+    fn parameters(&self, codebook: &Codebook) -> Parameters {
+        match self {
+            Self::Residuals(fit) => fit.parameters(codebook),
+            Self::Network(fit) => fit.parameters(codebook),
+        }
+    }
+
+    fn contrast(&self, inputs: &[f64], reference: &[f64]) -> Option<Contrast> {
+        match self {
+            Self::Residuals(fit) => fit.contrast(inputs, reference),
+            Self::Network(fit) => fit.contrast(inputs, reference),
         }
     }
 

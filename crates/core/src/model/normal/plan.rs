@@ -1,9 +1,10 @@
 //! The plan: the release and its noise.
 
-use crate::budget::{Ledger, Privacy};
+use crate::budget::Privacy;
 use crate::engine::conjugate::{NoiseDistribution, NoiseTreatment, Sensitivity, StatisticsPlan};
 use crate::field;
 use crate::field::FieldError;
+use crate::model::conjugate::ConjugatePlan;
 use crate::model::conjugate::needs_the_number_of_records;
 use crate::model::conjugate::normal_moments;
 use crate::model::conjugate::single::Single;
@@ -11,8 +12,7 @@ use crate::model::normal::chain::{CHAIN, Chain};
 use crate::model::normal::posterior::NormalColumn;
 use crate::model::normal::query::Squares;
 use crate::model::{Estimate, Posterior};
-use crate::receipt::Receipt;
-use crate::wall::{NoiseSource, PlanError, Query, Records, Wall, WallError};
+use crate::wall::{PlanError, Query, Wall, WallError};
 use rand::rngs::ChaCha8Rng;
 use rand::{Rng, SeedableRng};
 use rand_distr::{Distribution, Gamma, StandardNormal};
@@ -74,21 +74,6 @@ impl NormalPlan {
         Ok(Self { prior, statistics, noise_treatment: NoiseTreatment::NoiseAware })
     }
 
-    /// Checks that every field is in range and consistent with the others.
-    ///
-    /// # Errors
-    /// [`FieldError`].
-    pub fn validate(&self) -> Result<(), FieldError> {
-        let NormalPrior { mean, strength, shape, scale } = self.prior;
-        field::number("prior.mean", mean, -10.0..=10.0)?;
-        field::number("prior.strength", strength, field::PRIOR)?;
-        field::number("prior.shape", shape, 1e-3..=1e6)?;
-        field::number("prior.scale", scale, field::PRIOR)?;
-        field::replace_one(self.statistics.adjacency)?;
-        let columns = self.statistics.width / 2;
-        self.statistics.validate(WHAT, 2 * columns, sensitivity(columns))
-    }
-
     /// The constant subtracted from squares.
     fn centre(&self) -> f64 {
         if self.statistics.laplace { 0.875 } else { 1.0 }
@@ -98,38 +83,6 @@ impl NormalPlan {
         Squares { width: self.statistics.width, centre: self.centre() }
     }
 
-    /// Runs the plan; without privacy if there is no budget. Records begin with the columns; later values are ignored.
-    ///
-    /// # Errors
-    /// Those of the wall.
-    pub fn fit(
-        &self,
-        records: Records,
-        source: NoiseSource,
-        privacy: Option<&Privacy>,
-        ledger: Box<dyn Ledger>,
-    ) -> Result<(Vec<NormalColumn>, Receipt), WallError> {
-        self.validate().map_err(PlanError::from)?;
-        let mut wall = Wall::open(records, source, self.statistics.releases()?.0, privacy, ledger)?;
-        let posterior = self.fit_through(&mut wall)?;
-        Ok((posterior, wall.finish(0)?))
-    }
-
-    /// The posterior from the releases of a wall of this plan.
-    ///
-    /// # Errors
-    /// [`WallError`].
-    pub fn fit_through(&self, wall: &mut Wall) -> Result<Vec<NormalColumn>, WallError> {
-        let (released, noise) = self.statistics.release(&self.query(), wall)?;
-        let n = self.statistics.records as f64;
-        let columns = released.values.chunks_exact(2).enumerate().map(|(d, sums)| {
-            let sums = [sums[0], sums[1] + n * self.centre()];
-            let mut rng = ChaCha8Rng::seed_from_u64(d as u64);
-            self.column(sums, noise, &mut rng)
-        });
-        Ok(columns.collect())
-    }
-
     /// The posterior of a column from noisy sums of numbers and squares.
     pub fn column(&self, noisy: [f64; 2], noise: NoiseDistribution, rng: &mut impl Rng) -> NormalColumn {
         let n = self.statistics.records as f64;
@@ -137,7 +90,7 @@ impl NormalPlan {
         let strength = n + self.prior.strength;
         if noise == NoiseDistribution::None || self.noise_treatment == NoiseTreatment::Naive {
             let draws: Vec<(f64, f64)> = (0..CHAIN.1).map(|_| plain.draw(rng)).collect();
-            return NormalColumn::new(&draws, draws.clone(), strength);
+            return NormalColumn::new(&draws, draws.clone(), strength).without_noise();
         }
         let draws = Chain::new(self.prior, n, noisy, noise, plain).sample(rng);
         let recorded = |&(mean, variance): &(f64, f64)| {
@@ -180,19 +133,43 @@ impl NormalPrior {
     }
 }
 
+impl ConjugatePlan for NormalPlan {
+    type Posterior = Vec<NormalColumn>;
+
+    fn statistics(&self) -> &StatisticsPlan {
+        &self.statistics
+    }
+
+    fn validate(&self) -> Result<(), FieldError> {
+        let NormalPrior { mean, strength, shape, scale } = self.prior;
+        field::number("prior.mean", mean, -10.0..=10.0)?;
+        field::number("prior.strength", strength, field::PRIOR)?;
+        field::number("prior.shape", shape, 1e-3..=1e6)?;
+        field::number("prior.scale", scale, field::PRIOR)?;
+        field::replace_one(self.statistics.adjacency)?;
+        let columns = self.statistics.width / 2;
+        self.statistics.validate(WHAT, 2 * columns, sensitivity(columns))
+    }
+
+    fn fit_through(&self, wall: &mut Wall) -> Result<Self::Posterior, WallError> {
+        let (released, noise) = self.statistics.release(&self.query(), wall)?;
+        let n = self.statistics.records as f64;
+        let columns = released.values.chunks_exact(2).enumerate().map(|(d, sums)| {
+            let sums = [sums[0], sums[1] + n * self.centre()];
+            let mut rng = ChaCha8Rng::seed_from_u64(d as u64);
+            self.column(sums, noise, &mut rng)
+        });
+        Ok(columns.collect())
+    }
+}
+
 impl Single for NormalPlan {
     const MODEL: &'static str = "normal";
 
-    fn fields(&self) -> Result<(), FieldError> {
-        self.validate()
-    }
     /// A thousand draws of the mean and of the variance of each column.
     fn posterior_estimate(&self) -> Estimate {
         let columns = 0.5 * self.statistics.width as f64;
         Estimate::new(2000.0 * columns, 5e7 * columns, 2060.0 * columns)
-    }
-    fn statistics(&self) -> &StatisticsPlan {
-        &self.statistics
     }
     fn inputs(&self) -> usize {
         self.statistics.width / 2

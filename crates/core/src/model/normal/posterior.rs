@@ -1,6 +1,10 @@
 //! The posterior.
 
-use crate::model::{ModelError, Point, Posterior, Predicted, Saved};
+use crate::model::parameters::{Block, Joint, Parameter, Sampled};
+use crate::model::{Codebook, ModelError, Parameters, Posterior, Predicted, Saved};
+use rand::RngExt;
+use rand::rngs::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
 /// The posterior of a column: draws of the mean and the variance of the latent normal numbers, and of the recorded
@@ -18,13 +22,21 @@ pub struct NormalColumn {
     column_variances: Vec<f64>,
     /// Number of records plus the prior sample size.
     strength: f64,
+    /// Whether the draws have no privacy noise in them.
+    #[serde(default)]
+    noise_free: bool,
 }
 
 impl NormalColumn {
     pub(super) fn new(latent: &[(f64, f64)], column: Vec<(f64, f64)>, strength: f64) -> Self {
         let (means, variances) = latent.iter().copied().unzip();
         let (column_means, column_variances) = column.into_iter().unzip();
-        Self { means, variances, column_means, column_variances, strength }
+        Self { means, variances, column_means, column_variances, strength, noise_free: false }
+    }
+
+    /// The same, with draws that have no privacy noise in them.
+    pub(super) fn without_noise(self) -> Self {
+        Self { noise_free: true, ..self }
     }
 
     /// Whether its parts are consistent, since a file may have been edited.
@@ -74,14 +86,44 @@ impl Posterior for Vec<NormalColumn> {
         Predicted::Component { log_density, probabilities: Vec::new() }
     }
 
-    fn points(&self) -> Vec<Point> {
-        let moments: Vec<(f64, f64, f64)> = self.iter().map(NormalColumn::mean).collect();
-        vec![Point {
-            name: "mean of each column, within its bounds".into(),
-            mean: moments.iter().map(|m| m.0).collect(),
-            records_sd: moments.iter().map(|m| m.1.sqrt()).collect(),
-            sd: moments.iter().map(|m| m.2.sqrt()).collect(),
-        }]
+    /// `mean[column]` and `sd[column]`: those of the recorded column, whose numbers are within its bounds.
+    fn parameters(&self, codebook: &Codebook) -> Parameters {
+        let draws = self.iter().map(|column| column.column_means.len()).min().unwrap_or(0);
+        let columns = || self.iter().zip(&codebook.columns);
+        let row = |draw: usize| {
+            let means = columns().map(|(column, coded)| coded.decode(column.column_means[draw]));
+            let sds = columns().map(|(column, coded)| {
+                coded.decode_difference(column.column_variances[draw].max(0.0).sqrt())
+            });
+            means.chain(sds).collect::<Vec<f64>>()
+        };
+        let known = |column: &NormalColumn, sd: f64| if column.noise_free { f64::INFINITY } else { sd };
+        let records =
+            columns().map(|(column, coded)| known(column, coded.decode_difference(column.mean().1.sqrt())));
+        // The standard deviation of n normal numbers has the relative error 1/sqrt(2n).
+        let sd_errors = columns().map(|(column, coded)| {
+            let variance = column.column_variances.iter().sum::<f64>() / draws as f64;
+            known(column, coded.decode_difference((0.5 * variance / column.strength).sqrt()))
+        });
+        let joint = Joint::Sampled(Sampled::new((0..draws).map(row), records.chain(sd_errors).collect()));
+        let variables =
+            ["mean", "sd"].into_iter().flat_map(|variable| columns().map(move |(_, c)| (variable, c)));
+        let parameters = variables.enumerate().map(|(k, (variable, column))| {
+            Parameter::new(variable, vec![("column", column.label())], k)
+                .with_unit(column.unit.as_deref())
+                .with_note("within the bounds")
+        });
+        Parameters::new(vec![Block { parameters: parameters.collect(), joint }])
+    }
+
+    /// A number of the latent normal distribution of a draw, clipped to the bounds.
+    fn simulate(&self, rng: &mut ChaCha8Rng) -> Option<Vec<f64>> {
+        let number = |column: &NormalColumn| {
+            let draw = rng.random_range(0..column.means.len());
+            let z: f64 = StandardNormal.sample(rng);
+            (column.means[draw] + z * column.variances[draw].max(0.0).sqrt()).clamp(-1.0, 1.0)
+        };
+        Some(self.iter().map(number).collect())
     }
 
     fn save(&self) -> Result<Saved, ModelError> {

@@ -1,18 +1,18 @@
 //! The plan: the release and its noise.
 
-use crate::budget::{Ledger, Privacy};
+use crate::budget::Privacy;
 use crate::engine::conjugate::{NoiseDistribution, NoiseTreatment, Scalar, Sensitivity, StatisticsPlan};
 use crate::family::Gamma;
 use crate::field;
 use crate::field::FieldError;
+use crate::model::conjugate::ConjugatePlan;
 use crate::model::conjugate::needs_the_number_of_records;
 use crate::model::conjugate::poisson_moments;
 use crate::model::conjugate::single::Single;
 use crate::model::poisson::posterior::Rates;
 use crate::model::poisson::query::Centred;
 use crate::model::{Estimate, Posterior};
-use crate::receipt::Receipt;
-use crate::wall::{NoiseSource, PlanError, Query, Records, Wall, WallError};
+use crate::wall::{PlanError, Query, Wall, WallError};
 use serde::{Deserialize, Serialize};
 
 /// Rates of Poisson counts, recorded up to a public bound $M$, with a gamma prior.
@@ -62,45 +62,6 @@ impl PoissonPlan {
         Ok(Self { max_count, scaled: false, prior, statistics, noise_treatment: NoiseTreatment::NoiseAware })
     }
 
-    /// Checks that every field is in range and consistent with the others.
-    ///
-    /// # Errors
-    /// [`FieldError`].
-    pub fn validate(&self) -> Result<(), FieldError> {
-        field::integer("most", self.max_count as u64, 1..=MAX_COUNT)?;
-        field::number("prior.shape", self.prior.shape, 1e-3..=1e6)?;
-        field::number("prior.rate", self.prior.rate, 1e-9..=1e6)?;
-        field::replace_one(self.statistics.adjacency)?;
-        let columns = self.statistics.width;
-        self.statistics.validate(WHAT, columns, sensitivity(columns, self.max_count))
-    }
-
-    /// Runs the plan on records of counts; without privacy if there is no budget.
-    ///
-    /// # Errors
-    /// Those of the wall.
-    pub fn fit(
-        &self,
-        records: Records,
-        source: NoiseSource,
-        privacy: Option<&Privacy>,
-        ledger: Box<dyn Ledger>,
-    ) -> Result<(Vec<Scalar>, Receipt), WallError> {
-        self.validate().map_err(PlanError::from)?;
-        let mut wall = Wall::open(records, source, self.statistics.releases()?.0, privacy, ledger)?;
-        let posterior = self.fit_through(&mut wall)?;
-        Ok((posterior, wall.finish(0)?))
-    }
-
-    /// The posterior from the releases of a wall of this plan.
-    ///
-    /// # Errors
-    /// [`WallError`].
-    pub fn fit_through(&self, wall: &mut Wall) -> Result<Vec<Scalar>, WallError> {
-        let (released, noise) = self.statistics.release(&self.query(), wall)?;
-        Ok(released.values.iter().map(|&noisy| self.posterior(noisy, noise)).collect())
-    }
-
     pub(crate) fn query(&self) -> impl Query {
         Centred { width: self.statistics.width, max_count: self.max_count as f64, scaled: self.scaled }
     }
@@ -124,6 +85,28 @@ impl PoissonPlan {
     }
 }
 
+impl ConjugatePlan for PoissonPlan {
+    type Posterior = Vec<Scalar>;
+
+    fn statistics(&self) -> &StatisticsPlan {
+        &self.statistics
+    }
+
+    fn validate(&self) -> Result<(), FieldError> {
+        field::integer("most", self.max_count as u64, 1..=MAX_COUNT)?;
+        field::number("prior.shape", self.prior.shape, 1e-3..=1e6)?;
+        field::number("prior.rate", self.prior.rate, 1e-9..=1e6)?;
+        field::replace_one(self.statistics.adjacency)?;
+        let columns = self.statistics.width;
+        self.statistics.validate(WHAT, columns, sensitivity(columns, self.max_count))
+    }
+
+    fn fit_through(&self, wall: &mut Wall) -> Result<Self::Posterior, WallError> {
+        let (released, noise) = self.statistics.release(&self.query(), wall)?;
+        Ok(released.values.iter().map(|&noisy| self.posterior(noisy, noise)).collect())
+    }
+}
+
 impl Single for PoissonPlan {
     const MODEL: &'static str = "poisson";
 
@@ -142,9 +125,6 @@ impl Single for PoissonPlan {
                 0.0
             };
         Estimate::new(columns * 2048.0, columns * 2048.0 * 20.0 * each, columns * (2048.0 + 40.0))
-    }
-    fn statistics(&self) -> &StatisticsPlan {
-        &self.statistics
     }
     fn inputs(&self) -> usize {
         self.statistics.width

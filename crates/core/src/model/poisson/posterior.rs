@@ -1,7 +1,10 @@
 //! The posterior.
 
 use crate::engine::conjugate::Scalar;
-use crate::model::{ModelError, Point, Posterior, Predicted, Saved};
+use crate::model::parameters::{Block, Joint, Marginal, Parameter};
+use crate::model::{Codebook, CodedColumn, ModelError, Parameters, Posterior, Predicted, Saved};
+use rand::rngs::ChaCha8Rng;
+use rand_distr::{Distribution, Poisson};
 use serde::{Deserialize, Serialize};
 
 /// The posterior of each rate.
@@ -20,6 +23,37 @@ impl Rates {
     }
 }
 
+/// The posterior of a rate, with its standard deviation without privacy noise.
+#[derive(Debug)]
+struct RateMarginal {
+    rate: Scalar,
+    records_sd: f64,
+}
+
+impl Marginal for RateMarginal {
+    fn mean(&self) -> f64 {
+        self.rate.mean()
+    }
+    fn sd(&self) -> f64 {
+        self.rate.variance().sqrt()
+    }
+    fn records_sd(&self) -> f64 {
+        self.records_sd
+    }
+    fn quantile(&self, probability: f64) -> f64 {
+        self.rate.quantile(probability)
+    }
+    fn below(&self, x: f64) -> f64 {
+        let half = 0.5 * self.rate.width();
+        let share =
+            |(centre, weight): (f64, f64)| weight * ((x - centre + half) / (2.0 * half)).clamp(0.0, 1.0);
+        self.rate.cells().map(share).sum()
+    }
+    fn draw(&self, rng: &mut ChaCha8Rng) -> f64 {
+        self.rate.draw(rng)
+    }
+}
+
 impl Posterior for Rates {
     /// The likelihood at the mean of each rate.
     fn predict_row(&self, inputs: &[f64], _: &[f64]) -> Predicted {
@@ -31,15 +65,29 @@ impl Posterior for Rates {
         Predicted::Component { log_density, probabilities: Vec::new() }
     }
 
-    fn points(&self) -> Vec<Point> {
-        let unit = self.unit();
-        let records = |rate: &Scalar| (rate.mean() / self.records as f64).min(rate.variance());
-        vec![Point {
-            name: "rate".into(),
-            mean: self.rates.iter().map(|rate| rate.mean() / unit - 1.0).collect(),
-            records_sd: self.rates.iter().map(|rate| records(rate).sqrt() / unit).collect(),
-            sd: self.rates.iter().map(|rate| rate.variance().sqrt() / unit).collect(),
-        }]
+    /// `rate[column]`: the expected count of a record.
+    fn parameters(&self, codebook: &Codebook) -> Parameters {
+        let parameter = |(k, column): (usize, &CodedColumn)| {
+            let unit =
+                column.unit.as_deref().map_or("per record".to_owned(), |unit| format!("{unit} per record"));
+            Parameter::new("rate", vec![("column", column.label())], k).with_unit(Some(&unit))
+        };
+        let parameters = codebook.columns.iter().take(self.rates.len()).enumerate().map(parameter).collect();
+        let marginal = |rate: &Scalar| {
+            let records_sd = (rate.mean() / self.records.max(1) as f64).sqrt();
+            Box::new(RateMarginal { rate: rate.clone(), records_sd }) as Box<dyn Marginal>
+        };
+        let joint = Joint::Independent(self.rates.iter().map(marginal).collect());
+        Parameters::new(vec![Block { parameters, joint }])
+    }
+
+    /// Counts above the bound are recorded as the bound.
+    fn simulate(&self, rng: &mut ChaCha8Rng) -> Option<Vec<f64>> {
+        let count = |rate: &Scalar| {
+            let drawn = Poisson::new(rate.draw(rng)).map_or(0.0, |poisson| poisson.sample(rng));
+            drawn.min(self.max_count as f64) / self.unit() - 1.0
+        };
+        Some(self.rates.iter().map(count).collect())
     }
 
     fn save(&self) -> Result<Saved, ModelError> {

@@ -7,7 +7,11 @@ use crate::model::regression::FeaturesPlan;
 pub(crate) fn linear_estimate(inputs: usize, records: usize, rounds: usize) -> Estimate {
     let (d, rounds) = (inputs as f64, rounds as f64);
     let width = 0.5 * (d + 2.0) * (d + 3.0);
-    let start = Estimate::new(14.0 * d * d, rounds * 40.0 * d.powi(3), d * d + 8.0 * d);
+    let start = Estimate::new(
+        (14.0 + 8.0 * rounds) * d * d,
+        rounds * (40.0 + 20.0 * rounds) * d.powi(3),
+        2.0 * d * d + 8.0 * d,
+    );
     start.releases(rounds, width, records as f64, 3.0 * d * d + 20.0 * d + 100.0)
 }
 

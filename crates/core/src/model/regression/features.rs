@@ -21,6 +21,7 @@
 
 use crate::math::matrix;
 use crate::math::vector::dot;
+use crate::model::regression::parameters::Functional;
 use crate::model::regression::rounds::Frame;
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
@@ -92,6 +93,31 @@ impl Features {
                 }
             },
         );
+    }
+
+    /// The factor of each weight in a functional. For Gaussian inputs of these variances the average slope of a cosine is 0, and that of the sine
+    /// of a frequency $f$ is $f e^{-f^T S f/2}$.
+    pub(super) fn functional(&self, functional: &Functional, spread: &[f64]) -> Vec<f64> {
+        match functional {
+            Functional::Points(points) => {
+                let mut sum = vec![0.0; self.weights.len()];
+                for (z, factor) in points {
+                    sum.iter_mut().zip(self.of(z)).for_each(|(sum, phi)| *sum += factor * phi);
+                }
+                sum
+            }
+            Functional::Slope(direction) => {
+                let count = self.count();
+                let mut slopes = vec![0.0; 2 * count];
+                for (k, slope) in slopes[count..].iter_mut().enumerate() {
+                    let frequency = || self.frequencies.iter().skip(k).step_by(count);
+                    let square: f64 = frequency().zip(spread).map(|(f, s)| f * f * s).sum();
+                    let along: f64 = frequency().zip(direction).map(|(f, t)| f * t).sum();
+                    *slope = along * (-0.5 * square).exp() / (count as f64).sqrt();
+                }
+                slopes
+            }
+        }
     }
 
     /// The variance of $\phi \cdot w$, from the draws.

@@ -1,5 +1,6 @@
 //! Running a plan: rounds of moments, the refinement, and the residuals.
 
+use super::coefficients::infer;
 use super::features::{Features, FitSummary, Refinement};
 use super::plan::{RefinementPlan, RegressionPlan, ResidualsPlan};
 use super::posterior::{Predictor, Refined, RegressionPosterior};
@@ -59,12 +60,14 @@ impl RegressionPlan {
         let (_, releases) = self.releases()?;
         let released = wall.sum(releases.count, &KnownTargets)?;
         let records = KnownTargets::read(&released, self.records, self.adjacency);
-        let (mut frame, mut projections) = (Frame::new(self.inputs), 0);
+        let (mut frame, mut observed, mut projections) = (Frame::new(self.inputs), Vec::new(), 0);
         for (round, id) in self.rounds.iter().zip(&releases.rounds) {
             let radius = frame.radius(round.radius_factor);
             let released = wall.sum(*id, &Moments { frame: &frame, radius })?;
-            let (next, moved) = frame.update(&released, radius, records)?;
+            let (next, seen, moved) = frame.observe(&released, radius, records)?;
+            observed.push(seen);
             frame = next;
+            infer(&mut frame, &observed, records).ok_or(FitError::Improper)?;
             projections += u64::from(moved);
         }
         let mut predictor = Predictor { frame, refined: None };

@@ -30,10 +30,12 @@
 //!
 //! Not for: many inputs for the number of records (rounds release about $d^2/2$ moments), or targets in classes.
 
+mod coefficients;
 pub(crate) mod cost;
 mod features;
 mod fit;
 mod network;
+mod parameters;
 pub(crate) mod plan;
 mod posterior;
 mod query;
@@ -42,6 +44,7 @@ mod rounds;
 mod validate;
 
 pub use crate::model::prediction::Prediction;
+pub use coefficients::Coefficients;
 pub use features::Features;
 pub use network::{NetworkPlan, Weights};
 pub use plan::{Expected, FeaturesPlan, RefinementPlan, RegressionPlan, ResidualsPlan, Round};
@@ -59,6 +62,9 @@ use crate::model::{
     Bounded, Declaration, Estimate, Model, ModelError, Planned, Posterior, Saved, TableShape, Target,
 };
 use serde_json::Value;
+
+/// The radius factor of fits without privacy: a record of 30 times the expected square has its full weight, so that they are least squares.
+const UNCLIPPED: f64 = 30.0;
 
 pub(crate) type Plan = fn(usize, usize, &Privacy) -> Result<RegressionPlan, FitError>;
 
@@ -109,7 +115,11 @@ impl Model for Regression {
         shape: &TableShape,
         privacy: Option<&Privacy>,
     ) -> Result<Box<dyn Planned>, ModelError> {
-        Ok(Box::new((self.plan)(shape.inputs(), shape.records, privacy.unwrap_or(&unlimited_budget()))?))
+        let mut plan = (self.plan)(shape.inputs(), shape.records, privacy.unwrap_or(&unlimited_budget()))?;
+        if privacy.is_none() {
+            plan.rounds.iter_mut().for_each(|round| round.radius_factor = UNCLIPPED);
+        }
+        Ok(Box::new(plan))
     }
     fn parse_plan(&self, _: &TableShape, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
         parse_plan(self.name(), plan)
@@ -123,5 +133,7 @@ impl Model for Regression {
     }
 }
 
+#[cfg(test)]
+mod coefficients_tests;
 #[cfg(test)]
 mod tests;

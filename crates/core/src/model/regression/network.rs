@@ -1,6 +1,7 @@
 //! A network by DP-SEP for the residual of the linear prediction: probabilistic backpropagation on whitened inputs
 //! and standardised residuals, which is the scale of its priors.
 
+use super::parameters::Functional;
 use super::rounds::Frame;
 use crate::engine::{Average, Block, Coordinates, Damping, Phase, Sep, SiteModel};
 use crate::model::DefinitionError;
@@ -94,6 +95,40 @@ impl Weights {
         variances.sum::<f64>() / f64::from(DRAWS)
     }
 
+    /// The mean of each functional, and its deviations in draws of the weights: their squares sum to the variance.
+    pub(super) fn functionals(
+        &self,
+        functionals: &[Functional],
+        spread: &[f64],
+    ) -> (Vec<f64>, Vec<Vec<f64>>) {
+        const DRAWS: u32 = 100;
+        let mut rng = ChaCha8Rng::seed_from_u64(0);
+        let inputs = gaussian_inputs(spread, &mut rng);
+        let of = |f: &dyn Fn(&[f64]) -> f64| -> Vec<f64> {
+            functionals.iter().map(|functional| functional.of(f, &inputs)).collect()
+        };
+        let mean = of(&|z| self.moments(z).0);
+        let drawn: Vec<Vec<f64>> = (0..DRAWS)
+            .map(|_| {
+                let weights = self.posterior.draw_weights(&mut rng);
+                of(&|z| self.deviation * self.posterior.output(&weights, z))
+            })
+            .collect();
+        let scale = f64::from(DRAWS).sqrt().recip();
+        let average = |k: usize| drawn.iter().map(|draw| draw[k]).sum::<f64>() / f64::from(DRAWS);
+        let averages: Vec<f64> = (0..functionals.len()).map(average).collect();
+        let centred = |draw: &Vec<f64>| draw.iter().zip(&averages).map(|(x, m)| (x - m) * scale).collect();
+        (mean, drawn.iter().map(centred).collect())
+    }
+
+    /// The share of the variance of the output that is due to the privacy noise, on average over Gaussian inputs.
+    pub(super) fn privacy_share(&self, spread: &[f64]) -> f64 {
+        let inputs = gaussian_inputs(spread, &mut ChaCha8Rng::seed_from_u64(0));
+        let privacy: f64 = inputs.iter().map(|z| self.privacy_variance(z)).sum();
+        let all: f64 = inputs.iter().map(|z| self.moments(z).1).sum();
+        if all > 0.0 { (privacy / all).clamp(0.0, 1.0) } else { 0.0 }
+    }
+
     /// The mean and the variance of the output of the network at $z$.
     pub(super) fn moments(&self, z: &[f64]) -> (f64, f64) {
         let found = self.posterior.predict(z);
@@ -105,6 +140,13 @@ impl Weights {
         let naive = self.posterior.predict_naively(z).variance * self.deviation * self.deviation;
         (self.moments(z).1 - naive).max(0.0)
     }
+}
+
+/// Public draws of Gaussian inputs with these variances.
+fn gaussian_inputs(spread: &[f64], rng: &mut ChaCha8Rng) -> Vec<Vec<f64>> {
+    const INPUTS: u32 = 50;
+    let mut draw = |v: &f64| -> f64 { v.sqrt() * Distribution::<f64>::sample(&StandardNormal, &mut *rng) };
+    (0..INPUTS).map(|_| spread.iter().map(&mut draw).collect()).collect()
 }
 
 /// The network as a model of unscaled records.

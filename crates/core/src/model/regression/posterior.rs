@@ -1,12 +1,13 @@
 //! The posterior: a linear prediction, its refinement, and the distribution of its residuals.
 
+use super::coefficients::Coefficients;
 use super::features::Features;
 use super::network::Weights;
 use super::residuals::Residuals;
 use super::rounds::Frame;
 use crate::math::vector::dot;
 use crate::model::prediction::Prediction;
-use crate::model::{ModelError, Posterior, Predicted, Saved, Variances};
+use crate::model::{Codebook, Contrast, ModelError, Parameters, Posterior, Predicted, Saved, Variances};
 use serde::{Deserialize, Serialize};
 
 /// Maximum share of the residual variance that is due to errors of predictions.
@@ -63,12 +64,12 @@ impl Predictor {
 /// The posterior of a regression. All of it is public.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RegressionPosterior {
-    predictor: Predictor,
+    pub(super) predictor: Predictor,
     /// Scale of the variance of predictions.
     #[serde(rename = "trust")]
-    variance_scale: f64,
+    pub(super) variance_scale: f64,
     /// Variance of targets about the true function: the residual variance minus that of prediction errors.
-    noise_variance: f64,
+    pub(super) noise_variance: f64,
     residuals: Residuals,
 }
 
@@ -76,7 +77,7 @@ impl RegressionPosterior {
     /// From the residual variance. `uncertain` is the mean variance of predictions, which is part of it; it is scaled
     /// down to at most [`MAX`] of it.
     pub(super) fn new(mut predictor: Predictor, variance: f64, uncertain: f64) -> Self {
-        predictor.frame.colouring = Vec::new();
+        predictor.frame.forget_rounds();
         let variance_scale = (MAX * variance / uncertain).min(1.0);
         let noise_variance = variance - variance_scale * uncertain;
         Self { predictor, variance_scale, noise_variance, residuals: Residuals::gaussian() }
@@ -117,6 +118,12 @@ impl RegressionPosterior {
         &self.residuals
     }
 
+    /// The coefficients of the linear part, which are those of the regression if it is not refined.
+    #[must_use]
+    pub fn coefficients(&self) -> Coefficients {
+        Coefficients::of(&self.predictor.frame, self.residuals.square)
+    }
+
     /// The predictive distribution of the target of a record with these inputs.
     ///
     /// # Panics
@@ -148,7 +155,7 @@ impl RegressionPosterior {
             Some(Refined::Features(features)) => features.privacy_share * features.variance(&features.of(&z)),
             Some(Refined::Network(weights)) => weights.privacy_variance(&z),
         };
-        let variance = frame.privacy_share * frame.uncertainty(&z) + refined;
+        let variance = frame.privacy_variance(&z) + refined;
         self.residuals.square * self.variance_scale * variance
     }
 
@@ -170,6 +177,18 @@ impl Posterior for RegressionPosterior {
             variances: Variances { records, privacy, targets: prediction.noise_variance },
             quantiles: probabilities.iter().map(|&p| self.quantile(&prediction, p)).collect(),
         }
+    }
+
+    fn parameters(&self, codebook: &Codebook) -> Parameters {
+        self.named_parameters(codebook)
+    }
+
+    fn contrast(&self, inputs: &[f64], reference: &[f64]) -> Option<Contrast> {
+        Some(self.contrast_of(inputs, reference))
+    }
+
+    fn centre(&self) -> Option<&[f64]> {
+        Some(&self.predictor.frame.centre)
     }
 
     fn save(&self) -> Result<Saved, ModelError> {

@@ -29,21 +29,34 @@ pub struct Residuals {
     pub square: f64,
     /// The cumulative share at each edge between bins; `None` for a Gaussian.
     pub shape: Option<Vec<f64>>,
+    /// The standard deviation of the error of the root of the mean square, relative to it.
+    #[serde(default)]
+    pub sd_error: f64,
+    /// The same without the privacy noise.
+    #[serde(default)]
+    pub records_sd_error: f64,
 }
 
 impl Residuals {
     /// The prior: a standard normal.
     pub(super) fn gaussian() -> Self {
-        Self { square: 1.0, shape: None }
+        Self { square: 1.0, shape: None, sd_error: 0.0, records_sd_error: 0.0 }
     }
 
     pub(super) fn from_squares(released: &Released, records: f64) -> Self {
         // A sum below its noise only gives an upper bound.
         let floor = (released.noise_sd[0] / records).min(1.0);
-        Self {
-            square: MAX_STANDARDISED * MAX_STANDARDISED * (released.values[0] / records).clamp(floor, 1.0),
-            shape: None,
-        }
+        let square = MAX_STANDARDISED * MAX_STANDARDISED * (released.values[0] / records).clamp(floor, 1.0);
+        let noise = (MAX_STANDARDISED * MAX_STANDARDISED * released.noise_sd[0] / records).powi(2);
+        // The variance of a squared Gaussian residual is twice the square of its mean.
+        Self { square, shape: None, sd_error: 0.0, records_sd_error: 0.0 }
+            .with_errors(2.0 * square * square / records, noise)
+    }
+
+    /// Sets the errors of the root of the mean square, by the variances of the mean square from the records and from the privacy noise.
+    fn with_errors(self, records: f64, privacy: f64) -> Self {
+        let relative = |variance: f64| 0.5 * variance.max(0.0).sqrt() / self.square.max(f64::MIN_POSITIVE);
+        Self { sd_error: relative(records + privacy), records_sd_error: relative(records), ..self }
     }
 
     /// Counts are noisy, so each is shrunk towards that of a Gaussian, the more so the smaller the expected count.
@@ -64,14 +77,18 @@ impl Residuals {
             .collect();
         let total: f64 = shares.iter().sum();
         shares.iter_mut().for_each(|share| *share /= total);
-        let squares = shares.iter().enumerate();
-        let square = squares.map(|(k, p)| p * ((edge(k) + 0.5 * WIDTH).powi(2) + WIDTH * WIDTH / 12.0)).sum();
+        let in_bin = |k: usize| (edge(k) + 0.5 * WIDTH).powi(2) + WIDTH * WIDTH / 12.0;
+        let square: f64 = shares.iter().enumerate().map(|(k, p)| p * in_bin(k)).sum();
+        let fourth: f64 = shares.iter().enumerate().map(|(k, p)| p * in_bin(k).powi(2)).sum();
+        let privacy: f64 =
+            (0..BINS).map(|k| (in_bin(k) - square).powi(2)).sum::<f64>() * noise / total.powi(2);
         let mut below = 0.0;
         let shape = std::iter::once(0.0).chain(shares.iter().map(|share| {
             below += share;
             below
         }));
-        Self { square, shape: Some(shape.collect()) }
+        Self { square, shape: Some(shape.collect()), sd_error: 0.0, records_sd_error: 0.0 }
+            .with_errors((fourth - square * square) / records, privacy)
     }
 
     /// The quantile of a standardised residual.

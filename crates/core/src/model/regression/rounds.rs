@@ -3,7 +3,11 @@
 //! A round releases $\sum_n v_n v_n^T$ for $v = (1, z, r/s)$, clipped to a norm $R$: inputs $z = (x - \mu)T$ in the coordinates of the round
 //! before, and the standardised residual $r/s$ of its prediction. From the noisy moments follow a better centre
 //! $\mu$, coordinates
-//! $T$ in which the inputs are nearer to white, and a correction of the prediction by ridge regression.
+//! $T$ in which the inputs are nearer to white, and a better prediction: the mean of the [posterior](super::coefficients) of the coefficients.
+//!
+//! Moments of inputs are combined with what is known before the round, elementwise and by the variances of both: in the first round, inputs have
+//! standard deviations of about a half and second moments are known up to 1; then they are white up to the noise of the round before. Otherwise much
+//! noise would look like much variance of inputs, and so like much information about coefficients.
 //!
 //! The noise is the same for all coordinates of $v$. In the first round it hides directions of small variance; in the
 //! next, coordinates are rescaled so that those directions have the same variance as the others, as far as the round
@@ -14,6 +18,7 @@
 //! Whitening in rounds: Biswas, Dong, Kamath, Ullman, "CoinPress: practical private mean and covariance estimation", NeurIPS 2020.
 //! Regression from noisy moments: Wang, "Revisiting differentially private linear regression", UAI 2018.
 
+use super::coefficients::Observed;
 use crate::math::matrix::{Eigen, EigenError};
 use crate::math::vector::dot;
 use crate::math::{matrix, symmetric};
@@ -21,11 +26,14 @@ use crate::wall::Released;
 use serde::{Deserialize, Serialize};
 
 /// Initial standard deviation of values between -1 and 1.
-const INITIAL_SD: f64 = 0.5;
+pub(super) const INITIAL_SD: f64 = 0.5;
 
 /// Minimum variance of a coordinate without noise: rounding errors, amplified by all rounds, must stay small compared
 /// with it, as for the levels of a column, which always sum to 1.
 const MIN: f64 = 1e-8;
+
+/// Prior standard deviation of the mean weight of records, which clipping makes less than 1.
+const WEIGHT_SD: f64 = 0.2;
 
 /// A linear prediction, and coordinates in which inputs are about white.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -45,10 +53,16 @@ pub struct Frame {
     pub(super) weights: Vec<f64>,
     /// $s^2$: the variance of targets about the prediction.
     pub(super) residual_variance: f64,
-    /// The variance of the error of the prediction at the centre, and the coefficient of each $z_j^2$ in it.
-    pub(super) uncertainty: (f64, Vec<f64>),
-    /// The share of it that is due to the privacy noise; the rest is sampling uncertainty.
-    pub(super) privacy_share: f64,
+    /// The standard deviation of the error of the mean $u_iu_j$ for $u = (1, z)$ is the product of the $i$-th and the
+    /// $j$-th of these, times $\sqrt2$ on the diagonal; for further rounds only, as `colouring`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) doubt: Vec<f64>,
+    /// The share of the weight of records that clipping took from these moments.
+    pub(super) clipped: f64,
+    /// The covariance of the intercept and the slopes in $z$, as far as it is due to the privacy noise.
+    pub(super) covariance: Vec<f64>,
+    /// The variance of the intercept and of each slope in $z$ that the records leave.
+    pub(super) sampling: (f64, f64),
 }
 
 impl Frame {
@@ -65,8 +79,10 @@ impl Frame {
             intercept: 0.0,
             weights: vec![0.0; inputs],
             residual_variance: INITIAL_SD * INITIAL_SD,
-            uncertainty: (0.0, vec![0.0; inputs]),
-            privacy_share: 0.0,
+            doubt: vec![1.0; inputs + 1],
+            clipped: 0.0,
+            covariance: vec![0.0; (inputs + 1) * (inputs + 1)],
+            sampling: (0.0, 0.0),
         }
     }
 
@@ -108,14 +124,37 @@ impl Frame {
 
     /// The variance of the error of the prediction at $z$.
     pub(super) fn uncertainty(&self, z: &[f64]) -> f64 {
-        let (centre, slopes) = &self.uncertainty;
-        centre + z.iter().zip(slopes).map(|(z, slope)| z * z * slope).sum::<f64>()
+        let (intercept, slope) = self.sampling;
+        self.privacy_variance(z) + intercept + slope * dot(z, z)
     }
 
-    /// Its average over inputs.
+    /// The part of it that is due to the privacy noise.
+    pub(super) fn privacy_variance(&self, z: &[f64]) -> f64 {
+        let n = z.len() + 1;
+        let of = |row: &[f64]| row[0] + dot(&row[1..], z);
+        let (first, rest) = self.covariance.split_at(n);
+        of(first) + rest.chunks_exact(n).zip(z).map(|(row, z)| z * of(row)).sum::<f64>()
+    }
+
+    /// The average of the variance over inputs.
     pub(super) fn mean_uncertainty(&self) -> f64 {
-        let (centre, slopes) = &self.uncertainty;
-        centre + dot(&self.spread, slopes)
+        let (intercept, slope) = self.sampling;
+        self.mean_privacy_variance() + intercept + slope * self.spread.iter().sum::<f64>()
+    }
+
+    /// The average of the part that is due to the privacy noise.
+    pub(super) fn mean_privacy_variance(&self) -> f64 {
+        let diagonal = self.covariance.iter().step_by(self.inputs() + 2);
+        diagonal
+            .zip(std::iter::once(&1.0).chain(&self.spread))
+            .map(|(variance, spread)| variance * spread)
+            .sum()
+    }
+
+    /// Drops what only further rounds need, so that files are shorter.
+    pub(super) fn forget_rounds(&mut self) {
+        self.colouring = Vec::new();
+        self.doubt = Vec::new();
     }
 
     /// The norm that $v$ is clipped to: its square is `radius_factor` times the expected sum of squares of its
@@ -124,69 +163,62 @@ impl Frame {
         (1.0 + radius_factor * (self.spread.iter().sum::<f64>() + 1.0)).sqrt()
     }
 
-    /// Updates the frame by released moments over their radius squared; returns whether noise had made the moments
-    /// impossible. Those are projected to the nearest possible ones: otherwise a sum of weights that is slightly too
+    /// Reads moments, released over their radius squared: the coordinates of the next round with the prediction of
+    /// this one, what was observed, and whether noise had made the moments
+    /// impossible. Coordinates are by the nearest possible ones: otherwise a sum of weights that is slightly too
     /// small would make means too large, and with them all covariances, if the inputs are far from the centre.
     ///
     /// # Errors
     /// [`EigenError`] if the moments are not finite, or eigenvalues do not converge: there are no coordinates for the
     /// next round.
-    pub(super) fn update(
-        &self,
+    pub(super) fn observe(
+        self,
         released: &Released,
         radius: f64,
         records: f64,
-    ) -> Result<(Self, bool), EigenError> {
-        let (d, n) = (self.inputs(), self.inputs() + 2);
+    ) -> Result<(Self, Observed, bool), EigenError> {
+        let (d, n) = (self.inputs(), self.inputs() + 1);
         let unit = radius * radius / records;
-        let mut moments = vec![0.0; n * n];
-        symmetric::from_coordinates(&released.values, n, &mut moments);
+        let mut moments = vec![0.0; (n + 1) * (n + 1)];
+        symmetric::from_coordinates(&released.values, n + 1, &mut moments);
         moments.iter_mut().for_each(|x| *x *= unit);
-        let moved = matrix::raise_eigenvalues(&mut moments, n, 0.0)?;
-        // Noise of a diagonal element, of an off-diagonal one, and of the matrix in the spectral norm.
-        let noise = released.noise_sd[0] * unit;
-        let off = noise * std::f64::consts::FRAC_1_SQRT_2;
-        let spectral = noise * (2.0 * n as f64).sqrt() + MIN;
+        // Noise of an off-diagonal element; that of a diagonal one has twice the variance, as has the prior.
+        let noise = released.noise_sd[0] * unit * std::f64::consts::FRAC_1_SQRT_2;
+        let expected = |k: usize| match k {
+            0 => 1.0,
+            _ if k.is_multiple_of(n + 1) => self.spread[k / n - 1],
+            _ => 0.0,
+        };
+        // Moments differ by rounds as far as records are clipped in one of them.
+        let lost = ((1.0 - moments[0]).powi(2) - 2.0 * noise * noise).max(self.clipped.powi(2)).sqrt();
+        let left: Vec<f64> = (0..n * n)
+            .map(|k| {
+                let prior = (self.doubt[k / n] * self.doubt[k % n]).hypot(lost).max(MIN);
+                let prior = if k == 0 { prior.min(WEIGHT_SD) } else { prior };
+                1.0 / (1.0 + (noise / prior).powi(2))
+            })
+            .collect();
+        let found = |k: usize| moments[k / n * (n + 1) + k % n];
+        let mut gram: Vec<f64> =
+            left.iter().enumerate().map(|(k, left)| expected(k) + left * (found(k) - expected(k))).collect();
+        let moved = matrix::raise_eigenvalues(&mut gram, n, 0.0)?;
+        let doubt = noise * left.iter().fold(0.0f64, |most, x| most.max(*x)).sqrt();
+        // In the spectral norm.
+        let spectral = doubt * 2.0 * (n as f64).sqrt() + MIN;
         // Clipping shortens the leading 1 as well: this is the remaining weight.
-        let weight = moments[0].max(0.2);
-        let shrink = 1.0 / (weight * (1.0 + (off / weight).powi(2)));
-        let mean_z: Vec<f64> = (1..=d).map(|j| moments[j] * shrink).collect();
-        let mean_r = moments[n - 1] * shrink;
-        let about =
-            |i: usize, j: usize, mean_i: f64, mean_j: f64| moments[i * n + j] / weight - mean_i * mean_j;
-        let covariance: Vec<f64> =
-            (0..d * d).map(|k| about(k / d + 1, k % d + 1, mean_z[k / d], mean_z[k % d])).collect();
-        let cross: Vec<f64> = (0..d).map(|j| about(j + 1, n - 1, mean_z[j], mean_r)).collect();
-        let variance_r = about(n - 1, n - 1, mean_r, mean_r);
-
+        let weight = gram[0].max(0.2);
+        let shrink = 1.0 / (weight * (1.0 + (doubt / weight).powi(2)));
+        let mean_z: Vec<f64> = (1..=d).map(|j| gram[j] * shrink).collect();
+        let about = |i: usize, j: usize| gram[(i + 1) * n + j + 1] / weight - mean_z[i] * mean_z[j];
+        let covariance: Vec<f64> = (0..d * d).map(|k| about(k / d, k % d)).collect();
         let Eigen { values, vectors } = matrix::eigen(&covariance, d)?;
-        let along: Vec<f64> = vectors.chunks_exact(d).map(|u| dot(u, &cross)).collect();
         let floored: Vec<f64> = values.iter().map(|&l| l.max(spectral)).collect();
-        let ridged: Vec<f64> = values.iter().map(|&l| l.max(0.0) + spectral).collect();
-        let mut slope = vec![0.0; d];
-        for ((u, c), l) in vectors.chunks_exact(d).zip(&along).zip(&ridged) {
-            slope.iter_mut().zip(u).for_each(|(s, u)| *s += u * c / l);
-        }
-        let significant = values.iter().zip(&along).filter(|(l, _)| **l > spectral);
-        let explained: f64 = significant.map(|(l, c)| c * c / l).sum();
-        let left = (variance_r - explained).max(0.02 * variance_r.max(noise)).max(noise);
-        let deviation = self.residual_variance.sqrt();
 
-        // The new centre, and the prediction there.
         let mut centre = self.centre.clone();
         for (z, row) in mean_z.iter().zip(self.colouring.chunks_exact(d)) {
             centre.iter_mut().zip(row).for_each(|(x, t)| *x += z * t);
         }
         centre.iter_mut().for_each(|x| *x = x.clamp(-1.0, 1.0));
-        let mut z = vec![0.0; d];
-        self.whiten(&centre, &mut z);
-        let beyond: f64 = z.iter().zip(&mean_z).zip(&slope).map(|((z, mean), s)| (z - mean) * s).sum();
-        let intercept = self.predict(&centre) + deviation * (mean_r + beyond);
-        let mut weights = self.weights.clone();
-        for (weight, row) in weights.iter_mut().zip(self.whitening.chunks_exact(d)) {
-            *weight += deviation * dot(row, &slope);
-        }
-
         // Coordinates along the eigenvectors, scaled to unit variance where it exceeds the noise.
         let scales: Vec<f64> = floored.iter().map(|l| l.sqrt()).collect();
         let mut whitening = matrix::multiply(&self.whitening, &matrix::transpose(&vectors, d), d);
@@ -197,25 +229,26 @@ impl Frame {
         for row in whitening.chunks_exact_mut(d) {
             row.iter_mut().zip(&scales).for_each(|(x, scale)| *x /= scale);
         }
-        // The error of a slope, first from noise in the moments and then from the records, in the new coordinates.
-        let from_noise = off * off * (1.0 + dot(&slope, &slope));
-        let error = from_noise + left / records;
-        let residual_variance = (left * self.residual_variance).min(1.0);
-        let from_slopes = |(l, floor): (&f64, &f64)| error * floor / (l * l) * self.residual_variance;
+        let doubt = std::iter::once(&1.0).chain(&floored).map(|l| (doubt / l).sqrt()).collect();
+        let observed = Observed {
+            gram,
+            cross: moments.chunks_exact(n + 1).take(n).map(|row| row[n]).collect(),
+            square: moments[moments.len() - 1],
+            weight,
+            noise,
+            left,
+            frame: self.clone(),
+        };
         let frame = Self {
+            intercept: self.predict(&centre),
             centre,
             whitening,
             colouring,
             spread: values.iter().zip(&floored).map(|(l, floor)| l.max(0.0) / floor).collect(),
-            intercept,
-            weights,
-            residual_variance,
-            uncertainty: (
-                error / weight * self.residual_variance,
-                ridged.iter().zip(&floored).map(from_slopes).collect(),
-            ),
-            privacy_share: from_noise / error,
+            doubt,
+            clipped: (1.0 - weight).clamp(0.0, 1.0),
+            ..self
         };
-        Ok((frame, moved))
+        Ok((frame, observed, moved))
     }
 }

@@ -25,6 +25,18 @@ pub struct Beliefs {
     pub output_variances: Vec<f64>,
 }
 
+/// The variances that the privacy noise adds to those of the records, in the order of [`Beliefs`]; empty where there is none. Those of the weights are
+/// part of [`Beliefs::variances`]; those of the biases are not part of theirs.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct PrivacyVariances {
+    /// Of the weights.
+    pub weights: Vec<f64>,
+    /// Of the biases of units.
+    pub unit_biases: Vec<f64>,
+    /// Of the biases of outputs.
+    pub output_biases: Vec<f64>,
+}
+
 /// $q(z)$ of a record, and the Gaussian bound at it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hidden {

@@ -28,7 +28,7 @@ mod posterior;
 mod shrinkage;
 mod statistics;
 
-pub use infer::{Beliefs, Hidden};
+pub use infer::{Beliefs, Hidden, PrivacyVariances};
 pub use plan::BeliefPlan;
 pub use posterior::BeliefPosterior;
 pub use statistics::BeliefLearning;

@@ -135,7 +135,8 @@ impl VbPlan for BeliefPlan {
         for _ in 0..self.steps {
             vb.step(&mut learning, wall, id, self.step_size)?;
         }
-        Ok((BeliefPosterior { model: self.model, beliefs: learning.beliefs }, vb.projections()))
+        let BeliefLearning { beliefs, privacy, .. } = learning;
+        Ok((BeliefPosterior { model: self.model, beliefs, privacy }, vb.projections()))
     }
 }
 

@@ -1,10 +1,12 @@
 //! Reconstructions of records, and simulated records.
 
 use crate::math::vector::sigmoid;
-use crate::model::sigmoid_belief::{BeliefModel, Beliefs};
-use crate::model::{Highlight, ModelError, Posterior, Predicted, Saved};
-use rand::rngs::ChaCha12Rng;
+use crate::model::parameters::{Block, Joint, Marginal, NormalMarginal, Parameter};
+use crate::model::sigmoid_belief::{BeliefModel, Beliefs, PrivacyVariances};
+use crate::model::{Codebook, ModelError, Parameters, Posterior, Predicted, Saved};
+use rand::rngs::{ChaCha8Rng, ChaCha12Rng};
 use rand::{RngExt, SeedableRng};
+use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
 /// The posterior of a network. All of it is public if the fit was private.
@@ -14,6 +16,9 @@ pub struct BeliefPosterior {
     pub model: BeliefModel,
     /// $q(W)\,q(b)\,q(c)$.
     pub beliefs: Beliefs,
+    /// What the privacy noise adds to the variances; early files have none.
+    #[serde(default)]
+    pub privacy: PrivacyVariances,
 }
 
 impl BeliefPosterior {
@@ -52,9 +57,6 @@ impl BeliefPosterior {
     }
 }
 
-/// Number of inputs in the summary of a unit.
-const HIGHLIGHTED: usize = 5;
-
 impl Posterior for BeliefPosterior {
     fn predict_row(&self, inputs: &[f64], _: &[f64]) -> Predicted {
         assert_eq!(inputs.len(), self.model.outputs, "an input for each output");
@@ -64,18 +66,80 @@ impl Posterior for BeliefPosterior {
         Predicted::Reconstruction { bound, right: right as f64 / ones.len() as f64, probabilities }
     }
 
-    /// The largest weights of each unit.
-    fn highlights(&self, inputs: &[String]) -> Vec<Highlight> {
-        let j = self.model.outputs;
-        let one = |(unit, weights): (usize, &[f64])| {
-            let mut order: Vec<usize> = (0..j).collect();
-            order.sort_by(|&a, &b| weights[b].abs().total_cmp(&weights[a].abs()));
-            let strongest = order.iter().take(HIGHLIGHTED);
-            let texts = strongest
-                .map(|&i| format!("{} {:+.2}", inputs.get(i).map_or("?", String::as_str), weights[i]));
-            Highlight { name: format!("unit {}", unit + 1), text: texts.collect::<Vec<_>>().join(", ") }
+    /// `output_bias[output]`, `unit_bias[unit]` and `weight[unit, output]`, all on the scale of log odds. The order and the signs of units are arbitrary.
+    fn parameters(&self, codebook: &Codebook) -> Parameters {
+        let Beliefs { weights, variances, unit_biases, unit_variances, output_biases, output_variances } =
+            &self.beliefs;
+        let unit = |k: usize| ("unit", (k + 1).to_string());
+        let output = |k: usize| {
+            ("output", codebook.columns.get(k).map_or_else(|| k.to_string(), |column| column.label()))
         };
-        self.beliefs.weights.chunks_exact(j).enumerate().map(one).collect()
+        let added = |of: &[f64], k: usize| of.get(k).copied().unwrap_or(0.0);
+        let normal = |mean: &[f64], records: &dyn Fn(usize) -> f64, privacy: &[f64]| {
+            let one = |(k, &mean): (usize, &f64)| {
+                let records = records(k);
+                let sd = (records + added(privacy, k)).sqrt();
+                Box::new(NormalMarginal { mean, sd, records_sd: records.sqrt() }) as Box<dyn Marginal>
+            };
+            Joint::Independent(mean.iter().enumerate().map(one).collect())
+        };
+        let centred = |parameter: Parameter| Parameter { null: Some(0.0), ..parameter };
+        let j = self.model.outputs;
+        let privacy = &self.privacy;
+        Parameters::new(vec![
+            Block {
+                parameters: (0..j)
+                    .map(|k| centred(Parameter::new("output_bias", vec![output(k)], k)))
+                    .collect(),
+                joint: normal(output_biases, &|k| output_variances[k], &privacy.output_biases),
+            },
+            Block {
+                parameters: (0..self.model.units)
+                    .map(|k| centred(Parameter::new("unit_bias", vec![unit(k)], k)))
+                    .collect(),
+                joint: normal(unit_biases, &|k| unit_variances[k], &privacy.unit_biases),
+            },
+            Block {
+                parameters: (0..weights.len())
+                    .map(|k| centred(Parameter::new("weight", vec![unit(k / j), output(k % j)], k)))
+                    .collect(),
+                joint: normal(
+                    weights,
+                    &|k| (variances[k] - added(&privacy.weights, k)).max(0.0),
+                    &privacy.weights,
+                ),
+            },
+        ])
+    }
+
+    /// Units by draws of their biases, and outputs by draws of weights and biases.
+    fn simulate(&self, rng: &mut ChaCha8Rng) -> Option<Vec<f64>> {
+        let (Beliefs { weights, variances, .. }, j) = (&self.beliefs, self.model.outputs);
+        let mut normal = |mean: f64, variance: f64| -> f64 {
+            let z: f64 = StandardNormal.sample(rng);
+            mean + z * variance.max(0.0).sqrt()
+        };
+        let added = |of: &[f64], k: usize| of.get(k).copied().unwrap_or(0.0);
+        let of =
+            |means: &[f64], variances: &[f64], privacy: &[f64], normal: &mut dyn FnMut(f64, f64) -> f64| {
+                let one = |(k, (mean, variance)): (usize, (&f64, &f64))| {
+                    normal(*mean, variance + added(privacy, k))
+                };
+                means.iter().zip(variances).enumerate().map(one).collect::<Vec<f64>>()
+            };
+        let Beliefs { unit_biases, unit_variances, output_biases, output_variances, .. } = &self.beliefs;
+        let units = of(unit_biases, unit_variances, &self.privacy.unit_biases, &mut normal);
+        let mut psi = of(output_biases, output_variances, &self.privacy.output_biases, &mut normal);
+        for (unit, b) in units.into_iter().enumerate() {
+            if rng.random_bool(sigmoid(b)) {
+                for (output, psi) in psi.iter_mut().enumerate() {
+                    let cell = unit * j + output;
+                    let z: f64 = StandardNormal.sample(rng);
+                    *psi += weights[cell] + z * variances[cell].max(0.0).sqrt();
+                }
+            }
+        }
+        Some(psi.into_iter().map(|psi| if rng.random_bool(sigmoid(psi)) { 1.0 } else { -1.0 }).collect())
     }
 
     fn save(&self) -> Result<Saved, ModelError> {

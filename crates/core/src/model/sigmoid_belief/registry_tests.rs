@@ -1,6 +1,6 @@
 use crate::budget::{Adjacency, Privacy, Unlimited};
 use crate::model::registry::model;
-use crate::model::{Scorer, TableShape, Target};
+use crate::model::{Codebook, Scorer, TableShape, Target};
 use crate::wall::{NoiseSource, Records};
 
 /// Records whose six numbers are all on or all off: planned, fitted, saved, loaded and scored like any model.
@@ -25,5 +25,8 @@ fn belief_networks_are_a_model_like_any_other() {
     // A constant prediction would be right half of the time.
     let accuracy = scorer.finish().unwrap().accuracy.unwrap();
     assert!(accuracy > 0.75, "{accuracy}");
-    assert_eq!(loaded.highlights(&vec!["x".to_owned(); 6]).len(), 2);
+    // Six biases of outputs, two of units, and twelve weights.
+    let found = loaded.parameters(&Codebook::unnamed(&shape)).summary();
+    assert_eq!(found.len(), 6 + 2 + 12);
+    assert!(found.iter().all(|found| found.sd > 0.0 && found.privacy_sd > 0.0), "{found:?}");
 }

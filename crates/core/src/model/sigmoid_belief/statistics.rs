@@ -4,7 +4,7 @@
 
 use super::denoise::{self, NoiseVariances};
 use super::shrinkage::Shrinkage;
-use super::{BeliefModel, Beliefs, Curvature};
+use super::{BeliefModel, Beliefs, Curvature, PrivacyVariances};
 use crate::engine::vb::{ExpectationModel, ExpectedSums};
 use crate::math::matrix;
 use crate::math::symmetric;
@@ -18,6 +18,7 @@ use rand_distr::{Distribution, StandardNormal};
 pub struct BeliefLearning {
     pub(super) model: BeliefModel,
     pub(super) beliefs: Beliefs,
+    pub(super) privacy: PrivacyVariances,
     shrinkage: Shrinkage,
     /// Whether the prior of the weights is updated too.
     shrinks: bool,
@@ -49,7 +50,8 @@ impl BeliefLearning {
             output_biases: vec![0.0; j],
             output_variances: vec![0.01; j],
         };
-        Self { model: *model, beliefs, shrinkage: Shrinkage::new(j, k), shrinks: true }
+        let (privacy, shrinkage) = (PrivacyVariances::default(), Shrinkage::new(j, k));
+        Self { model: *model, beliefs, privacy, shrinkage, shrinks: true }
     }
 
     /// Fixes the prior of the weights to $N(0, 1)$.
@@ -232,6 +234,9 @@ impl ExpectationModel for BeliefLearning {
             Some(noise) => {
                 let (weights, variances) = denoise::weights(&parts, noise, sums.records);
                 let outputs = self.model.outputs;
+                let records = |unit: usize| 1.0 / parts.pairs[0][unit * (self.model.units + 1)].max(1.0);
+                let added = variances.iter().enumerate().map(|(unit, x)| (x - records(unit)).max(0.0));
+                self.privacy.weights = added.flat_map(|x| std::iter::repeat_n(x, outputs)).collect();
                 self.beliefs.variances =
                     variances.iter().flat_map(|x| std::iter::repeat_n(*x, outputs)).collect();
                 self.beliefs.weights = weights;
@@ -239,6 +244,11 @@ impl ExpectationModel for BeliefLearning {
             None => self.update_weights(&parts),
         }
         self.update_biases(&parts, sums.records);
+        // To first order: the noise in a sum over the precision that divides it.
+        let of = |variances: &[f64], noise: f64| variances.iter().map(|v| v * v * noise).collect();
+        self.privacy.unit_biases = of(&self.beliefs.unit_variances, sums.noise_variance[0]);
+        self.privacy.output_biases =
+            of(&self.beliefs.output_variances, sums.noise_variance[self.model.units]);
         if self.shrinks && noisy.is_none() {
             let squares: Vec<f64> = self
                 .beliefs

@@ -31,7 +31,7 @@ mod statistics;
 pub use document::{Document, Layout};
 pub use infer::{Expected, Inferred, Until};
 pub use plan::TopicsPlan;
-pub use posterior::TopicPosterior;
+pub use posterior::{SIMULATED_LENGTH, TOP_WORDS, TopicPosterior};
 pub use statistics::{Cells, Learning};
 
 use crate::budget::Privacy;

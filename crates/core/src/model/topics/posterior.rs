@@ -1,8 +1,11 @@
 //! The posterior of topics, and inference for documents.
 
+use crate::engine::conjugate::{choose, dirichlet};
 use crate::family::Dirichlet;
+use crate::model::parameters::{BetaMarginal, Block, Joint, Marginal, Parameter, Sampled};
 use crate::model::topics::{Document, Expected, TopicModel, Until};
-use crate::model::{Highlight, ModelError, Posterior, Predicted, Saved};
+use crate::model::{Code, Codebook, ModelError, Parameters, Posterior, Predicted, Saved};
+use rand::rngs::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 /// The posterior of topics. All of it is public if the fit was private.
@@ -83,8 +86,78 @@ impl TopicPosterior {
     }
 }
 
-/// Number of words in the summary of a topic.
-const HIGHLIGHTED: usize = 10;
+/// Number of words of a topic among the parameters.
+pub const TOP_WORDS: usize = 10;
+
+/// Words of a simulated document.
+pub const SIMULATED_LENGTH: f64 = 100.0;
+
+impl TopicPosterior {
+    /// Counts of words have the variance of their Dirichlet density; the noise adds its own, as a share of all words of the topic.
+    fn named_parameters(&self, codebook: &Codebook) -> Parameters {
+        let (totals, shares) = (self.totals(), self.shares());
+        let all: f64 = totals.iter().sum();
+        let noise = self.noise_sd.powi(2);
+        let label = |topic: usize| ("topic", (topic + 1).to_string());
+        // The noise in the total of a topic is the sum of that of its words. One concentration for all topics has the mean variance.
+        let flags: f64 = shares.iter().map(|p| p * (1.0 - p)).sum();
+        let topics = shares.len() as f64;
+        let added = noise * self.model.words as f64 / (all * all)
+            * shares.iter().map(|p| (1.0 - p).powi(2) + (topics - 1.0) * p * p).sum::<f64>();
+        let total = if flags > 0.0 { (flags / (flags / (all + 1.0) + added) - 1.0).max(1.0) } else { all };
+        let share = |topic: usize| Parameter::new("topic_share", vec![label(topic)], topic);
+        let mut blocks = Vec::new();
+        if self.model.topics > 1 {
+            blocks.push(Block {
+                parameters: (0..self.model.topics).map(share).collect(),
+                joint: Joint::Sampled(Sampled::dirichlet(&shares, total, all)),
+            });
+        }
+        let mut order: Vec<usize> = (0..self.model.topics).collect();
+        order.sort_by(|&a, &b| shares[b].total_cmp(&shares[a]));
+        for topic in order {
+            let top = self.top_words(topic, TOP_WORDS);
+            let parameter = |(k, &(word, _)): (usize, &(usize, f64))| {
+                let name = match codebook.columns.get(word).map(|column| &column.code) {
+                    Some(Code::Word { word }) => word.clone(),
+                    _ => codebook.columns.get(word).map_or_else(|| word.to_string(), |column| column.label()),
+                };
+                Parameter::new("word_probability", vec![label(topic), ("word", name)], k)
+            };
+            let marginal = |&(_, p): &(usize, f64)| {
+                let records = p * (1.0 - p) / (totals[topic] + 1.0);
+                let variance = records + noise / totals[topic].powi(2);
+                Box::new(BetaMarginal::of_moments(p, variance, records)) as Box<dyn Marginal>
+            };
+            blocks.push(Block {
+                parameters: top.iter().enumerate().map(parameter).collect(),
+                joint: Joint::Independent(top.iter().map(marginal).collect()),
+            });
+        }
+        Parameters::new(blocks)
+    }
+
+    /// A document from the model: shares of topics from their prior, and each word from a topic with its expected probabilities.
+    fn simulated(&self, rng: &mut ChaCha8Rng) -> Vec<f64> {
+        let TopicModel { topics, words, document_prior, length, layout, .. } = self.model;
+        let shares = dirichlet(std::iter::repeat_n(document_prior, topics), rng);
+        let mut counts = std::collections::BTreeMap::new();
+        let mut left = vec![0usize; topics];
+        for _ in 0..length.unwrap_or(SIMULATED_LENGTH).round() as usize {
+            left[choose(&shares, rng)] += 1;
+        }
+        for (topic, &count) in left.iter().enumerate().filter(|(_, count)| **count > 0) {
+            let column: Vec<f64> = self.lambda.iter().skip(topic).step_by(topics).copied().collect();
+            for _ in 0..count {
+                *counts.entry(choose(&column, rng) as u32).or_insert(0u32) += 1;
+            }
+        }
+        let counts: Vec<(u32, u32)> = counts.into_iter().collect();
+        let mut row = vec![0.0; layout.width(words)];
+        layout.write(&counts, words, &mut row);
+        row
+    }
+}
 
 /// Topics, prepared for documents.
 pub(super) struct Read {
@@ -108,20 +181,15 @@ impl Posterior for Read {
         Predicted::Topics { bound, words: document.length(), shares }
     }
 
-    fn highlights(&self, inputs: &[String]) -> Vec<Highlight> {
-        let shares = self.posterior.shares();
-        let mut topics: Vec<usize> = (0..shares.len()).collect();
-        topics.sort_by(|&a, &b| shares[b].total_cmp(&shares[a]));
-        let name = |word: usize| inputs.get(word).map_or("?", |name| name.rsplit(':').next().unwrap_or(name));
-        let one = |topic: usize| {
-            let words = self.posterior.top_words(topic, HIGHLIGHTED);
-            let words = words.iter().map(|&(word, p)| format!("{} {p:.3}", name(word)));
-            Highlight {
-                name: format!("topic {}, {:.1} % of all words", topic + 1, 100.0 * shares[topic]),
-                text: words.collect::<Vec<_>>().join(", "),
-            }
-        };
-        topics.into_iter().map(one).collect()
+    /// `topic_share[topic]`, the share of a topic in all words, and `word_probability[topic, word]` of the [`TOP_WORDS`] most probable words of each topic: a
+    /// topic has thousands.
+    fn parameters(&self, codebook: &Codebook) -> Parameters {
+        self.posterior.named_parameters(codebook)
+    }
+
+    /// A document of the public length of the model, or of [`SIMULATED_LENGTH`] words: lengths are not part of the model.
+    fn simulate(&self, rng: &mut ChaCha8Rng) -> Option<Vec<f64>> {
+        Some(self.posterior.simulated(rng))
     }
 
     fn save(&self) -> Result<Saved, ModelError> {

@@ -1,6 +1,6 @@
 use crate::budget::{Adjacency, Privacy, Unlimited};
 use crate::model::registry::model;
-use crate::model::{Scorer, TableShape, Target};
+use crate::model::{Codebook, Scorer, TableShape, Target};
 use crate::wall::{NoiseSource, Records};
 
 /// Documents of one of two halves of the vocabulary, ten words each: planned, fitted, saved, loaded and scored like any model.
@@ -27,8 +27,9 @@ fn topics_are_a_model_like_any_other() {
     // guess.
     let perplexity = scorer.finish().unwrap().perplexity.unwrap();
     assert!((4.0..8.0).contains(&perplexity), "{perplexity}");
-    let names: Vec<String> = (0..8).map(|w| format!("text:w{w}")).collect();
-    let highlights = loaded.highlights(&names);
-    assert_eq!(highlights.len(), 2);
-    assert!(highlights[0].text.contains("w0") || highlights[0].text.contains("w4"), "{highlights:?}");
+    let found = loaded.parameters(&Codebook::unnamed(&shape)).summary();
+    // Two shares, and all eight words of each topic.
+    assert_eq!(found.len(), 2 + 2 * 8);
+    let first = found.iter().find(|found| found.variable == "word_probability").unwrap();
+    assert!((first.mean - 0.25).abs() < 4.0 * first.sd + 0.05, "{first:?}");
 }
