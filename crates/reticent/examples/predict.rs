@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let columns = model.predict(path("new.csv"), path("predictions.csv"))?;
     println!("columns: {}", columns.join(", "));
     print!("{}", std::fs::read_to_string(path("predictions.csv"))?);
-    for effect in model.effects() {
+    for effect in model.effects().into_iter().flat_map(|effects| effects.columns) {
         println!("{} moves the probability by {:.2}", effect.column, effect.size());
     }
     Ok(())

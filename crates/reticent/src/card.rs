@@ -10,8 +10,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::day::Day;
 use crate::error::Error;
 use crate::scores::PUBLIC_NOTE;
+use crate::settings::Settings;
 
 /// The model card: what a model is for, and the budget that was requested.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -28,6 +30,12 @@ pub struct Card {
     /// The budget that was requested; none for a fit without privacy.
     #[serde(default)]
     pub asked: Option<Asked>,
+    /// The day of the fit, in UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fitted_on: Option<Day>,
+    /// The settings that were given; the others have their defaults.
+    #[serde(default, skip_serializing_if = "Settings::is_empty")]
+    pub settings: Settings,
     /// Scores on test records that were declared public.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test: Option<PublicTest>,
@@ -68,10 +76,13 @@ impl Card {
         model: &dyn Model,
         schema: &Schema,
         privacy: Option<&Privacy>,
+        settings: &Settings,
         score: Option<&Score>,
         warnings: Vec<String>,
     ) -> Self {
         Self {
+            fitted_on: Some(Day::today()),
+            settings: settings.clone(),
             about: model.declaration().about.to_owned(),
             target: schema.target().map(|target| target.name().to_owned()),
             inputs: schema.features().iter().map(|column| column.name().to_owned()).collect(),

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use reticent_core::budget::Adjacency;
 use reticent_core::model::{TableShape, Target};
 use reticent_core::wall::{Records, WallError};
 use reticent_tables::arrow::RecordBatch;
@@ -212,6 +213,30 @@ pub(crate) fn records(rows: Rows) -> Result<Records, WallError> {
             Records::streamed(count, width, Box::new(pass))
         }
     }
+}
+
+/// The public number of records. Under add/remove it must not be read from the file, not even whether there are any.
+pub(crate) fn number_of_records(
+    source: &Source,
+    rows: usize,
+    adjacency: Option<Adjacency>,
+    stated: Option<usize>,
+) -> Result<usize, Error> {
+    if adjacency.is_none_or(|adjacency| adjacency == Adjacency::ReplaceOne) {
+        if rows == 0 {
+            let message = format!("{}: there are no records", files(source));
+            return Err(Error::data(message, "give a file with at least one record"));
+        }
+        if stated.is_some() {
+            let hint = "leave `records` out, or choose add-remove for `adjacency`";
+            return Err(Error::settings("the number of records is public here and read from the file", hint));
+        }
+        return Ok(rows);
+    }
+    stated.filter(|records| *records > 0).ok_or_else(|| {
+        let hint = "state about how many there are with `records`, from what is publicly known";
+        Error::settings("under add-remove adjacency the number of records is private", hint)
+    })
 }
 
 /// The names of files in a sentence.

@@ -1,43 +1,75 @@
-//! Marginal effects: predictions as one column moves and the others stay in the middle. Public, as the model is.
+//! Effects: how the prediction changes as one column moves away from a reference. Public, as the model is.
+//!
+//! An effect is a difference between two predictions with the other columns at the reference, so its interval is that of the difference: what
+//! is unknown about the level of all predictions is not in it.
 
-use reticent_core::model::{Predicted, Variances};
+use reticent_core::model::{Contrast, Link, Posterior, Predicted};
 use reticent_tables::{Column, Kind, Missing, Scale, Schema, Units};
 
 use crate::saved::SavedModel;
+use crate::typical::Z95;
 
 /// Points of a numeric column.
 const POINTS: usize = 25;
-/// Quantiles of a prediction.
-const BAND: [f64; 2] = [0.05, 0.95];
+/// The share of a column's range that counts as a typical change.
+pub(crate) const TYPICAL_SHARE: f64 = 0.25;
 
-/// The predictions along a column.
+/// The effects of all columns, on one scale.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Effects {
+    /// What the numbers of the points are.
+    pub scale: EffectScale,
+    /// Whether the reference is the means that the fit has released; otherwise it is the middle of the bounds.
+    pub at_released_means: bool,
+    /// The column whose typical change has the largest effect first.
+    pub columns: Vec<Effect>,
+}
+
+/// The scale of effects.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum EffectScale {
+    /// Differences of the target, in its own units.
+    Target {
+        /// The prediction at the reference.
+        reference: f64,
+    },
+    /// Differences of the probability of the positive class.
+    Probability {
+        /// The probability at the reference.
+        reference: f64,
+    },
+}
+
+/// How the prediction changes along a column.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Effect {
     /// The column.
     pub column: String,
     /// The unit of its numbers.
     pub unit: Option<String>,
+    /// What it is, in the words of the schema.
+    pub description: Option<String>,
+    /// The value that all points are compared with: a number in the column's own units, or the first level.
+    pub reference: String,
     /// From its lower to its upper bound, or one for each level.
     pub points: Vec<EffectPoint>,
     /// Whether the points are levels rather than numbers.
     pub levels: bool,
 }
 
-/// A prediction, in the target's own units: a probability for classes.
+/// The difference between the prediction at a value and that at the reference.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EffectPoint {
     /// The column's value: a number in its own units, or the number of a level.
     pub at: f64,
     /// The same as a text: the name of the level.
     pub label: String,
-    /// The mean prediction.
+    /// The difference.
     pub mean: f64,
-    /// Between which the target is with 90 %; nothing for classes.
-    pub target: Option<(f64, f64)>,
-    /// Two standard deviations of the mean to each side, without the privacy noise.
-    pub records: (f64, f64),
+    /// Its 95 % interval without the privacy noise; none if the model has no distribution of differences.
+    pub records: Option<(f64, f64)>,
     /// The same with the privacy noise.
-    pub with_privacy: (f64, f64),
+    pub with_privacy: Option<(f64, f64)>,
 }
 
 impl Effect {
@@ -46,6 +78,12 @@ impl Effect {
     pub fn size(&self) -> f64 {
         let means = || self.points.iter().map(|point| point.mean);
         means().fold(f64::NEG_INFINITY, f64::max) - means().fold(f64::INFINITY, f64::min)
+    }
+
+    /// By how much a typical change moves the prediction: from level to level, or along a quarter of the range of a number.
+    #[must_use]
+    pub fn typical_size(&self) -> f64 {
+        if self.levels { self.size() } else { TYPICAL_SHARE * self.size() }
     }
 }
 
@@ -69,81 +107,177 @@ fn neutral(column: &Column) -> Vec<f64> {
     }
 }
 
-/// The effect of every column but texts, the largest first.
-pub(crate) fn effects(model: &SavedModel) -> Vec<Effect> {
+/// The inputs that others are compared with, and whether they are released means. Indicators of missing values are off in them.
+fn reference(model: &SavedModel) -> (Vec<f64>, bool) {
     let middle = middle(model.schema());
+    let centre = model.posterior().centre().and_then(|centre| centre.get(..middle.len()));
+    let Some(centre) = centre.filter(|centre| centre.iter().all(|x| x.is_finite())) else {
+        return (middle, false);
+    };
+    let mut row = centre.to_vec();
     let mut first = 0;
-    let mut found = Vec::new();
+    for column in model.schema().features() {
+        let plain = neutral(column);
+        let codes = &mut row[first..first + plain.len()];
+        first += plain.len();
+        match column.kind() {
+            // Noise may have put a mean outside of the range of codes.
+            Kind::Numeric { scale: Scale::Bounds { .. }, .. } | Kind::Boolean { .. } => {
+                codes[0] = codes[0].clamp(-1.0, 1.0);
+                codes[1..].copy_from_slice(&plain[1..]);
+            }
+            Kind::Numeric { .. } => codes[1..].copy_from_slice(&plain[1..]),
+            _ => {}
+        }
+    }
+    (row, true)
+}
+
+/// The effect of every column but texts; `None` for models without a target.
+pub(crate) fn effects(model: &SavedModel) -> Option<Effects> {
+    let (centre, at_released_means) = reference(model);
+    let scaling = Scaling::of(model, &centre)?;
+    let mut first = 0;
+    let mut columns = Vec::new();
     for column in model.schema().features() {
         let width = neutral(column).len();
-        let places = first..first + width;
+        let place = first;
         first += width;
-        let settings: Vec<(f64, String, Vec<f64>)> = match column.kind() {
-            Kind::Text { .. } => continue,
-            Kind::Numeric { scale, .. } => (0..POINTS).map(|k| number(*scale, k)).collect(),
-            Kind::Boolean { .. } => {
-                vec![(0.0, "false".to_owned(), vec![-1.0]), (1.0, "true".to_owned(), vec![1.0])]
-            }
-            Kind::Categorical { .. } => {
-                let one = |k: usize| (0..width).map(|j| f64::from(u8::from(j == k))).collect();
-                let levels = column.levels().into_iter().enumerate();
-                levels.map(|(k, level)| (k as f64, level.to_owned(), one(k))).collect()
-            }
+        let Some((settings, zero)) = settings(column, centre[place]) else { continue };
+        // An indicator of missing values stays as it is.
+        let row = |codes: &[f64]| {
+            let mut row = centre.clone();
+            row[place..place + codes.len()].copy_from_slice(codes);
+            row
         };
-        let mut rows = middle.repeat(settings.len());
-        for (row, (.., inputs)) in rows.chunks_exact_mut(middle.len()).zip(&settings) {
-            // An indicator of missing values stays as it is.
-            row[places.start..places.start + inputs.len()].copy_from_slice(inputs);
-        }
-        let predicted = model.posterior().predict(&rows, middle.len(), &BAND);
-        let point = |((at, label, _), predicted): ((f64, String, Vec<f64>), Predicted)| {
-            bands(predicted, model.units()).map(|(mean, target, records, with_privacy)| EffectPoint {
-                at,
-                label,
-                mean,
-                target,
-                records,
-                with_privacy,
-            })
+        let from = row(&zero.codes);
+        let point = |setting: Setting| {
+            let (mean, records, with_privacy) =
+                scaling.difference(model.posterior(), &row(&setting.codes), &from);
+            EffectPoint { at: setting.at, label: setting.label, mean, records, with_privacy }
         };
-        let points: Option<Vec<EffectPoint>> = settings.into_iter().zip(predicted).map(point).collect();
-        let levels = !matches!(column.kind(), Kind::Numeric { .. });
-        let (name, unit) = (column.name().to_owned(), column.unit().map(str::to_owned));
-        found.extend(points.map(|points| Effect { column: name, unit, points, levels }));
+        columns.push(Effect {
+            column: column.name().to_owned(),
+            unit: column.unit().map(str::to_owned),
+            description: column.description().map(str::to_owned),
+            reference: zero.label,
+            points: settings.into_iter().map(point).collect(),
+            levels: !matches!(column.kind(), Kind::Numeric { .. }),
+        });
     }
-    found.sort_by(|a, b| b.size().total_cmp(&a.size()));
-    found
+    columns.sort_by(|a, b| b.typical_size().total_cmp(&a.typical_size()));
+    Some(Effects { scale: scaling.scale, at_released_means, columns })
 }
 
-/// A point of a numeric column: its value, a label, and how it is encoded.
-fn number(scale: Scale, k: usize) -> (f64, String, Vec<f64>) {
-    let share = k as f64 / (POINTS - 1) as f64;
-    let (at, encoded) = match scale {
-        Scale::Bounds { low, high } => (low + (high - low) * share, 2.0 * share - 1.0),
-        Scale::Moments { mean, sd } => (mean + sd * (4.0 * share - 2.0), 4.0 * share - 2.0),
-        Scale::Private { .. } => (share, 2.0 * share - 1.0),
+/// A value of a column and its codes.
+struct Setting {
+    at: f64,
+    label: String,
+    codes: Vec<f64>,
+}
+
+/// The values of a column that are shown, and the one that they are compared with; none for texts.
+fn settings(column: &Column, centre: f64) -> Option<(Vec<Setting>, Setting)> {
+    let level =
+        |k: usize, label: &str, codes: Vec<f64>| Setting { at: k as f64, label: label.to_owned(), codes };
+    let levels = column.levels();
+    let of_level = |k: usize| match column.kind() {
+        Kind::Boolean { .. } => level(k, levels[k], vec![2.0 * k as f64 - 1.0]),
+        _ => level(k, levels[k], (0..levels.len()).map(|j| f64::from(u8::from(j == k))).collect()),
     };
-    (at, format!("{at:.4}"), vec![encoded])
+    match column.kind() {
+        Kind::Text { .. } => None,
+        Kind::Numeric { scale, .. } => {
+            let span = if matches!(scale, Scale::Moments { .. }) { 2.0 } else { 1.0 };
+            let units = Units::of(*scale).unwrap_or(Units { centre: 0.0, unit: 1.0 });
+            let number = |code: f64| {
+                let at = units.decode(code);
+                Setting { at, label: rounded(at, units.unit), codes: vec![code] }
+            };
+            let code = |k: usize| span * (2.0 * k as f64 / (POINTS - 1) as f64 - 1.0);
+            Some(((0..POINTS).map(|k| number(code(k))).collect(), number(centre)))
+        }
+        Kind::Boolean { .. } | Kind::Categorical { .. } if levels.is_empty() => None,
+        Kind::Boolean { .. } | Kind::Categorical { .. } => {
+            Some(((0..levels.len()).map(of_level).collect(), of_level(0)))
+        }
+    }
 }
 
-type Bands = (f64, Option<(f64, f64)>, (f64, f64), (f64, f64));
+/// A value, rounded to about a thousandth of the range.
+fn rounded(value: f64, half_range: f64) -> String {
+    let decimals = (2.0 - half_range.abs().log10().floor()).clamp(0.0, 9.0) as usize;
+    let text = format!("{value:.decimals$}");
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    if text == "-0" { "0".to_owned() } else { text.to_owned() }
+}
 
-/// A prediction with its bands, in the target's own units; `None` for models without a target.
-fn bands(predicted: Predicted, units: Units) -> Option<Bands> {
-    let about = |mean: f64, sd: f64, map: &dyn Fn(f64) -> f64| (map(mean - 2.0 * sd), map(mean + 2.0 * sd));
-    match predicted {
-        Predicted::Number { mean, variances: Variances { records, privacy, .. }, quantiles } => {
-            let decode = |value: f64| units.decode(value);
-            let target = Some((decode(quantiles[0]), decode(quantiles[1])));
-            let both = about(mean, (records + privacy).sqrt(), &decode);
-            Some((decode(mean), target, about(mean, records.sqrt(), &decode), both))
+/// From differences of the predictor to those of the target.
+struct Scaling {
+    scale: EffectScale,
+    units: Units,
+    /// For classes.
+    link: Option<Link>,
+}
+
+impl Scaling {
+    fn of(model: &SavedModel, centre: &[f64]) -> Option<Self> {
+        let units = model.units();
+        match model.posterior().predict_row(centre, &[]) {
+            Predicted::Number { mean, .. } => {
+                Some(Self { scale: EffectScale::Target { reference: units.decode(mean) }, units, link: None })
+            }
+            Predicted::Class { score, link, .. } => {
+                let scale = EffectScale::Probability { reference: link.probability(score) };
+                Some(Self { scale, units, link: Some(link) })
+            }
+            _ => None,
         }
-        Predicted::Class { probability, score, link, variances: Variances { records, privacy, .. } } => {
-            // Deviations are of the score, so that bands are ends of intervals of the score.
-            let probability_of = |score: f64| link.probability(score);
-            let both = about(score, (records + privacy).sqrt(), &probability_of);
-            Some((probability, None, about(score, records.sqrt(), &probability_of), both))
+    }
+
+    /// The difference between the predictions at two rows, with its intervals.
+    ///
+    /// The probability is a function of the score: its interval has the ends of that of the difference of scores, added to
+    /// the score of the row that is compared with.
+    fn difference(&self, posterior: &dyn Posterior, to: &[f64], from: &[f64]) -> Difference {
+        let (to_score, from_score) = (predictor(posterior, to), predictor(posterior, from));
+        let shown = |difference: f64| match self.link {
+            None => self.units.unit * difference,
+            Some(link) => link.probability(from_score + difference) - link.probability(from_score),
+        };
+        match posterior.contrast(to, from) {
+            None => (shown(to_score - from_score), None, None),
+            Some(Contrast { mean, records, privacy }) => {
+                let interval = |variance: f64| {
+                    let half = Z95 * variance.max(0.0).sqrt();
+                    Some((shown(mean - half), shown(mean + half)))
+                };
+                (shown(mean), interval(records), interval(records + privacy))
+            }
         }
-        Predicted::Component { .. } | Predicted::Topics { .. } | Predicted::Reconstruction { .. } => None,
+    }
+}
+
+type Difference = (f64, Option<(f64, f64)>, Option<(f64, f64)>);
+
+/// The encoded target, or the score of two classes.
+fn predictor(posterior: &dyn Posterior, row: &[f64]) -> f64 {
+    match posterior.predict_row(row, &[]) {
+        Predicted::Number { mean, .. } => mean,
+        Predicted::Class { score, .. } => score,
+        _ => 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_rounded_by_the_range() {
+        assert_eq!(rounded(56.5, 38.5), "56.5");
+        assert_eq!(rounded(12_345.678, 50_000.0), "12346");
+        assert_eq!(rounded(-0.000_01, 1.0), "0");
+        assert_eq!(rounded(0.25, 0.5), "0.25");
     }
 }

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use reticent_core::bounds::BoundsError;
 use reticent_core::budget::{self, PrivacyError};
+use reticent_core::evaluation::EvaluationError;
 use reticent_core::model::ModelError;
 use reticent_core::wall::{NoiseError, PlanError, WallError};
 use reticent_ledger::LedgerError;
@@ -155,7 +156,6 @@ impl From<ModelError> for Error {
             | ModelError::NeedsSetting { .. }
             | ModelError::Setting { .. }
             | ModelError::TooLarge { .. }
-            | ModelError::OnlyWithPrivacy { .. }
             | ModelError::OnlyWithoutPrivacy { .. } => ErrorKind::Settings,
             ModelError::Target { .. } | ModelError::Columns { .. } | ModelError::Words { .. } => {
                 ErrorKind::Schema
@@ -204,6 +204,19 @@ impl From<BoundsError> for Error {
             _ => ErrorKind::Data,
         };
         Self::of(kind, &error, SEE_HELP)
+    }
+}
+
+impl From<EvaluationError> for Error {
+    fn from(error: EvaluationError) -> Self {
+        let kind = match &error {
+            EvaluationError::NoModel | EvaluationError::NoDelta | EvaluationError::Target => {
+                ErrorKind::Settings
+            }
+            EvaluationError::Wall(error) => kind_of_refusal(error),
+            _ => ErrorKind::Data,
+        };
+        Self::of(kind, &error, "see `Evaluation` for what each option means")
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use reticent_core::budget::{Adjacency, Privacy};
+use reticent_core::budget::Privacy;
 use reticent_core::model::{Limits, Model, Posterior, SettingValue, TableShape, check_settings, model};
 use reticent_core::observer::Step;
 use reticent_core::receipt::{BOUNDS_WERE_STATED, Receipt};
@@ -18,7 +18,7 @@ use crate::data::{self, Data};
 use crate::error::{Error, ErrorKind};
 use crate::fitted::{Fitted, keep};
 use crate::plan::{self, Plan, Request};
-use crate::resume::Place;
+use crate::resume::{Place, RunKind};
 use crate::saved::{Parts, SavedModel, score, within_bounds};
 use crate::scores::{self, PUBLIC_NOTE};
 use crate::settings::Settings;
@@ -110,6 +110,15 @@ impl Fit {
     /// Charges the run to a data set of a ledger, which refuses it if too little is left.
     pub fn ledger(self, file: impl Into<PathBuf>, data_set: impl Into<String>) -> Self {
         Self { ledger: Some((file.into(), data_set.into())), ..self }
+    }
+
+    /// The class of the target whose probability is modelled, instead of the one that the schema states, or the second one.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Data`] if the target has not two classes, or this is none of them.
+    pub fn positive(mut self, class: &str) -> Result<Self, Error> {
+        self.schema = self.schema.with_positive(class)?;
+        Ok(self)
     }
 
     /// A setting of the model; the others have their defaults. It is checked when the fit is planned.
@@ -244,6 +253,7 @@ impl Fit {
             out: out.as_deref(),
             ledger: ledger.as_ref(),
             schema: &stated,
+            kind: RunKind::Fit,
             model: self.model.name(),
             private: !self.without_privacy,
             resume: self.resume,
@@ -254,7 +264,8 @@ impl Fit {
             check_writable(out).map_err(|error| place.kept(error))?;
         }
         let rows = data::rows(&encoder, &source, &self.cancel)?;
-        let records = self.number_of_records(&source, rows.count())?;
+        let adjacency = self.privacy.map(|privacy| privacy.adjacency());
+        let records = data::number_of_records(&source, rows.count(), adjacency, self.records)?;
         let plan = self.accepted(&schema, TableShape { records, ..shape })?;
         let plan_json = match self.privacy {
             Some(_) => plan.to_json(),
@@ -273,7 +284,7 @@ impl Fit {
         let in_file = public.as_ref().and_then(|score| score.as_ref().ok());
         closed.receipt.assumptions.extend(in_file.map(|_| PUBLIC_NOTE.to_owned()));
         let warnings = posterior.warnings(&schema.encoded_names());
-        let card = Card::new(self.model, &schema, self.privacy.as_ref(), in_file, warnings);
+        let card = Card::new(self.model, &schema, self.privacy.as_ref(), &self.settings, in_file, warnings);
         let receipt = closed.receipt.clone();
         let parts = Parts { model: self.model, posterior, schema, plan: plan_json, receipt, card };
         let (model, bytes) = SavedModel::fitted(parts).map_err(unfinished)?;
@@ -308,11 +319,7 @@ impl Fit {
             let hint = "give it a privacy budget, or ask for a baseline without privacy";
             return Err(Error::settings("a fit needs a privacy budget", hint));
         };
-        let epsilon = privacy.epsilon();
-        if epsilon < MIN_EPSILON {
-            let message = format!("epsilon must be at least {MIN_EPSILON:e}, not {epsilon:e}");
-            return Err(Error::settings(message, "less than that leaves nothing but noise of any table"));
-        }
+        check_epsilon(privacy)?;
         if privacy.delta() == 0.0 && !self.model.declaration().can_be_pure {
             let name = self.model.name();
             let message = format!("a {name} model has Gaussian noise, which needs a delta above 0");
@@ -389,29 +396,6 @@ impl Fit {
         Err(Error::settings(message, "give them one with `Data::named`"))
     }
 
-    /// The public number of records. Under add/remove it must not be read from the file, not even whether there are any.
-    fn number_of_records(&self, source: &Source, rows: usize) -> Result<usize, Error> {
-        let adjacency = self.privacy.map(|privacy| privacy.adjacency());
-        if adjacency.is_none_or(|adjacency| adjacency == Adjacency::ReplaceOne) {
-            if rows == 0 {
-                let message = format!("{}: there are no records", data::files(source));
-                return Err(Error::data(message, "give a file with at least one record"));
-            }
-            if self.records.is_some() {
-                let hint = "leave `records` out, or choose add-remove for `adjacency`";
-                return Err(Error::settings(
-                    "the number of records is public here and read from the file",
-                    hint,
-                ));
-            }
-            return Ok(rows);
-        }
-        self.records.filter(|records| *records > 0).ok_or_else(|| {
-            let hint = "state about how many there are with `records`, from what is publicly known";
-            Error::settings("under add-remove adjacency the number of records is private", hint)
-        })
-    }
-
     /// What is fitted to what, how: a run that is resumed must be the same.
     fn whole_run(&self, data: &Data, plan: &Value) -> Value {
         json!({
@@ -481,7 +465,17 @@ struct Inferred {
     closed: Closed,
 }
 
+/// Refuses an epsilon that the ledger cannot count.
+pub(crate) fn check_epsilon(privacy: &Privacy) -> Result<(), Error> {
+    let epsilon = privacy.epsilon();
+    if epsilon < MIN_EPSILON {
+        let message = format!("epsilon must be at least {MIN_EPSILON:e}, not {epsilon:e}");
+        return Err(Error::settings(message, "less than that leaves nothing but noise of any table"));
+    }
+    Ok(())
+}
+
 /// Tries to write beside the file, before anything is spent on what will go there.
-fn check_writable(file: &Path) -> Result<(), Error> {
+pub(crate) fn check_writable(file: &Path) -> Result<(), Error> {
     reticent_files::check_writable(file).map_err(|error| Error::not_written(file, &error))
 }

@@ -4,7 +4,8 @@
 //! - A [`Fit`] is a model, a schema and a [`Privacy`] budget. It can be [planned](Fit::planned), which gives a [`Plan`] of what it would
 //!   release, cost and achieve, without a look at a record; and [run](Fit::run) on a [data set](Data).
 //! - What comes out may be published: a [`Posterior`], and a [`Receipt`] that states what was spent, on what, and under which assumptions.
-//!   Both are parts of a [`SavedModel`], which predicts.
+//!   Both are parts of a [`SavedModel`], which [summarises](SavedModel::summary) its parameters in the units of the schema, draws and
+//!   predicts.
 //! - A [`Ledger`] is a file with the budgets of data sets; a [`Session`] is a ledger and one of its data sets. A fit that is
 //!   charged to one reserves its whole cost before the first release, and is refused if too little is left.
 //! - An [`Error`] has a [kind](ErrorKind), a sentence and a hint.
@@ -43,12 +44,18 @@ mod bounds;
 mod cancel;
 mod card;
 mod charge;
+mod codebook;
 mod data;
+mod day;
+mod draws;
 mod effects;
 mod error;
+mod evaluate;
 mod fit;
 mod fitted;
+mod forecast;
 mod guarded;
+mod joined;
 mod journal;
 mod plan;
 mod predict;
@@ -57,36 +64,49 @@ mod saved;
 mod scores;
 mod session;
 mod settings;
+mod simulate;
+mod typical;
+mod typical_records;
+mod variables;
 pub mod visible;
 
 pub use bounds::DEFAULT_BOUNDS_SHARE;
 pub use cancel::Cancel;
 pub use card::{Asked, Card, PublicTest};
 pub use data::Data;
-pub use effects::{Effect, EffectPoint};
+pub use day::Day;
+pub use effects::{Effect, EffectPoint, EffectScale, Effects};
 pub use error::{Error, ErrorKind};
+pub use evaluate::{Evaluation, PrivateEvaluation, compare};
 pub use fit::Fit;
 pub use fitted::Fitted;
+pub use forecast::{ExpectedWidth, Forecast};
 pub use guarded::silence_caught_panics;
 pub use plan::Plan;
 pub use saved::SavedModel;
 pub use scores::{PUBLIC_NOTE, SCORES_NOTE, load_with_scores, scores_beside};
 pub use session::Session;
 pub use settings::parse_setting;
+pub use typical::{TypicalEffect, TypicalEffects, records_interval};
+pub use variables::{Grid, grid, variables};
 
 pub use reticent_accounting as accounting;
 pub use reticent_core::budget::{Adjacency, Cost, Guarantee, NotPrivate, Privacy};
+pub use reticent_core::evaluation::{
+    CalibrationPoint, Compared, ComparedModel, Difference, Evaluated, EvaluatedModel, Figure,
+};
 pub use reticent_core::model::{
-    Calibration, Declaration, Estimate, Highlight, Link, Model, Point, Posterior, Predicted, Reference,
-    Release, Score, Setting, SettingKind, SettingValue, Target, Variances, model, models,
+    Calibration, Code, Codebook, CodedColumn, Contrast, Declaration, Draws, Estimate, Link, Model,
+    Parameters, Posterior, Predicted, Reference, Release, Score, Setting, SettingKind, SettingValue, Summary,
+    Target, Variances, model, models,
 };
 pub use reticent_core::observer::Step;
 pub use reticent_core::receipt::{Entry, Receipt};
 pub use reticent_ledger::{Account, Amount, Charge, Ledger, LedgerError, State, Unfinished};
 pub use reticent_tables::arrow;
 pub use reticent_tables::{
-    Check, Column, ColumnCheck, Delimiter, Format, Header, Kind, Layout, ModelFile, Origin, Scale, Schema,
-    SchemaError, Source, Spots, TableError, Units,
+    Check, Column, ColumnCheck, Delimiter, Emphasis, Format, Header, Kind, Layout, ModelFile, Origin, Scale,
+    Schema, SchemaError, Source, Spots, TableError, Units,
 };
 
 /// Compiles the example of the README of this crate, which is also that of the project's.

@@ -1,12 +1,13 @@
 //! The plan of a fit: its releases, its cost and what to expect of it.
 
 use reticent_core::budget::{Cost, Privacy};
-use reticent_core::model::{Estimate, Model, Planned, Release, TableShape};
+use reticent_core::model::{Codebook, Estimate, Model, Planned, Release, TableShape};
 use reticent_core::wall::{self, WallError};
 use reticent_tables::Schema;
 use serde_json::{Value, json};
 
 use crate::bounds::PrivateBounds;
+use crate::codebook::codebook;
 use crate::data::MAX_KEPT;
 use crate::error::Error;
 use crate::settings::{self, Settings};
@@ -19,6 +20,8 @@ pub struct Plan {
     /// Bounds that are estimated first.
     pub(crate) bounds: Option<PrivateBounds>,
     pub(crate) privacy: Option<Privacy>,
+    /// The names and units behind encoded rows; none while bounds are still to be estimated.
+    pub(crate) codebook: Option<Codebook>,
 }
 
 /// What a plan is made from.
@@ -47,7 +50,8 @@ impl Plan {
             _ => model.plan(&shape, privacy.as_ref())?,
         };
         planned.check_privacy(privacy.as_ref())?;
-        let plan = Self { model, shape, planned, bounds, privacy };
+        let codebook = bounds.is_none().then(|| codebook(schema));
+        let plan = Self { model, shape, planned, bounds, privacy, codebook };
         if let (Some(cost), Some(privacy)) = (plan.cost()?, &plan.privacy) {
             let (planned, allowed) = (cost.epsilon.upper, privacy.epsilon());
             if planned.is_nan() || planned > allowed {

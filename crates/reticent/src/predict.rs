@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use reticent_core::model::Predicted;
+use reticent_core::math::normal::quantile;
+use reticent_core::model::{Link, Predicted, Variances};
 use reticent_tables::arrow::RecordBatch;
 use reticent_tables::arrow::array::{ArrayRef, Float64Array};
 use reticent_tables::arrow::schema::{DataType, Field, Schema};
@@ -19,20 +20,25 @@ const QUANTILES: [(f64, &str); 5] =
 /// Records that are predicted at once.
 const BLOCK: usize = 8192;
 
-/// Writes the predictions for a data set; the names of their columns.
-pub(crate) fn write(model: &SavedModel, source: &Source, out: &Path) -> Result<Vec<String>, Error> {
-    let encoder = Encoder::of_features(model.schema())?;
+/// Writes the predictions for a data set, with columns of it as texts; the names of all columns but the row number.
+pub(crate) fn write(
+    model: &SavedModel,
+    source: &Source,
+    ids: &[&str],
+    out: &Path,
+) -> Result<Vec<String>, Error> {
+    let encoder = Encoder::of_features(model.schema())?.carrying(ids);
     let names = names(model, encoder.width());
     let texts: Vec<&str> = names.iter().map(String::as_str).collect();
-    let mut predictions = Predictions::create(out, &texts)?;
+    let mut predictions = Predictions::with_texts(out, ids, &texts)?;
     let mut batches = encoder.stream(source);
     while let Some(batch) = batches.next_batch()? {
         let columns = columns(model, batch.values(), encoder.width(), names.len());
         let slices: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
-        predictions.append(&slices)?;
+        predictions.append_with_texts(batch.carried(), &slices)?;
     }
     predictions.finish()?;
-    Ok(names)
+    Ok(ids.iter().map(|id| (*id).to_owned()).chain(names).collect())
 }
 
 /// The predictions for the rows of a batch, in their order.
@@ -69,7 +75,9 @@ fn names(model: &SavedModel, inputs: usize) -> Vec<String> {
         }
         Predicted::Class { .. } => {
             let levels = model.schema().target().map(|target| target.levels()).unwrap_or_default();
-            levels.iter().map(|level| format!("probability_{level}")).collect()
+            let probabilities = levels.iter().map(|level| format!("probability_{level}"));
+            let spread = std::iter::once("probability_sd").chain(QUANTILES.map(|(_, name)| name));
+            probabilities.chain(spread.map(str::to_owned)).collect()
         }
         Predicted::Component { probabilities, .. } => {
             let components = (1..=probabilities.len()).map(|k| format!("probability_component_{k}"));
@@ -94,7 +102,10 @@ fn append(predicted: Predicted, units: Units, columns: &mut [Vec<f64>]) {
             let sd = units.decode_sd(variances.total().sqrt());
             push(columns, [units.decode(mean), sd].into_iter().chain(quantiles));
         }
-        Predicted::Class { probability, .. } => push(columns, [1.0 - probability, probability]),
+        Predicted::Class { probability, score, link, variances } => {
+            let spread = spread(score, link, variances);
+            push(columns, [1.0 - probability, probability].into_iter().chain(spread));
+        }
         Predicted::Component { log_density, probabilities } => {
             push(columns, std::iter::once(log_density).chain(probabilities));
         }
@@ -103,6 +114,20 @@ fn append(predicted: Predicted, units: Units, columns: &mut [Vec<f64>]) {
             push(columns, std::iter::once(bound).chain(probabilities));
         }
     }
+}
+
+/// Cells of the standard normal distribution over which the standard deviation of a probability is summed.
+const CELLS: u32 = 64;
+
+/// The standard deviation and the quantiles of the probability of the positive class: a function of the score, which is normal.
+fn spread(score: f64, link: Link, variances: Variances) -> impl Iterator<Item = f64> {
+    let sd = (variances.records + variances.privacy).max(0.0).sqrt();
+    // Variances of targets are part of the link of a probit, and 0 otherwise.
+    let at = move |z: f64| link.probability(score + sd * z);
+    let cell = |k: u32| at(quantile((f64::from(k) + 0.5) / f64::from(CELLS)));
+    let mean = (0..CELLS).map(cell).sum::<f64>() / f64::from(CELLS);
+    let square = (0..CELLS).map(|k| (cell(k) - mean).powi(2)).sum::<f64>() / f64::from(CELLS);
+    std::iter::once(square.sqrt()).chain(QUANTILES.map(|(probability, _)| at(quantile(probability))))
 }
 
 /// Appends one value to each column.

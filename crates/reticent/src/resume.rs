@@ -19,11 +19,35 @@ pub(crate) struct Place<'a> {
     pub(crate) out: Option<&'a Path>,
     pub(crate) ledger: Option<&'a (PathBuf, String)>,
     pub(crate) schema: &'a Schema,
-    /// The name of the model.
+    pub(crate) kind: RunKind,
+    /// The name of the model, or of the models.
     pub(crate) model: &'a str,
     pub(crate) private: bool,
     pub(crate) resume: bool,
     pub(crate) overwrite: bool,
+}
+
+/// What a run is for, in its messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RunKind {
+    Fit,
+    Evaluation,
+}
+
+impl RunKind {
+    /// What the ledger calls it.
+    fn verb(self) -> &'static str {
+        if self == Self::Fit { "fit" } else { "evaluate" }
+    }
+
+    fn noun(self) -> &'static str {
+        if self == Self::Fit { "fit" } else { "evaluation" }
+    }
+
+    /// What it writes.
+    fn output(self) -> &'static str {
+        if self == Self::Fit { "model" } else { "evaluation" }
+    }
 }
 
 impl Place<'_> {
@@ -71,7 +95,7 @@ impl Place<'_> {
         let Some(out) = self.out else {
             if self.resume {
                 return Err(Error::settings(
-                    "only a run with a model file can be resumed",
+                    "only a run that writes a file can be resumed",
                     "name it with `out`",
                 ));
             }
@@ -96,7 +120,7 @@ impl Place<'_> {
         let (Some(ledger), Some((_, data_set))) = (ledger, self.ledger) else {
             return Account::None(Unlimited);
         };
-        let run = Run::new(ledger, data_set, fingerprint, &format!("fit {}", self.model));
+        let run = Run::new(ledger, data_set, fingerprint, &format!("{} {}", self.kind.verb(), self.model));
         Account::DataSet(Box::new(match journal {
             Some((token, place, digests)) => run.journalled(token, place, digests),
             None => run,
@@ -134,7 +158,7 @@ impl Place<'_> {
             }
             Err(Fault::InUse) => {
                 let hint = "wait for it, or choose another `out`";
-                return Err(wrong("another run with this model file is in progress", hint));
+                return Err(wrong("another run with this file is in progress", hint));
             }
             Err(Fault::NotAJournal) => {
                 let hint = "restore a copy of it, or delete it to abandon that run";
@@ -166,7 +190,7 @@ impl Place<'_> {
         }
         if !self.resume {
             let hint = "continue it with `resume` at no further cost, choose another `out`, or delete the journal to abandon that run";
-            return Err(wrong("a run with this model file was interrupted", hint));
+            return Err(wrong("a run with this file was interrupted", hint));
         }
         check_same(&left.header.of, of, &wrong)?;
         let cut = left.end();
@@ -196,15 +220,16 @@ impl Place<'_> {
     /// The error of a run that has failed or was stopped: what stays charged, and how to resume.
     pub(crate) fn unfinished(&self, charge: &Charge, stopped: bool, error: Error) -> Error {
         let ended = charge.abandon();
+        let (run, output) = (self.kind.noun(), self.kind.output());
         if !self.private {
-            let message = "stopped; no model was written, and nothing was charged";
+            let message = format!("stopped; no {output} was written, and nothing was charged");
             return if stopped { Error::new(ErrorKind::Stopped, message, "start anew") } else { error };
         }
         let Ended { fate, fault, refused } = ended;
         let mut kind = if refused { ErrorKind::Budget } else { error.kind() };
         let (mut message, mut hint) = (error.message().to_owned(), error.hint().map(str::to_owned));
         if stopped {
-            (kind, message, hint) = (ErrorKind::Stopped, "stopped; no model was written".to_owned(), None);
+            (kind, message, hint) = (ErrorKind::Stopped, format!("stopped; no {output} was written"), None);
         } else if let Some(fault) = fault {
             let why = Error::of(ErrorKind::Io, &fault, "check the disk");
             kind = ErrorKind::Io;
@@ -221,13 +246,13 @@ impl Place<'_> {
             (Fate::Reserved(Some(id)), Some((ledger, _))) => (
                 "what was reserved stays charged, and nothing was released",
                 format!(
-                    "`Ledger::cancel` gives reservation {id} of {} back, or the same fit with `resume` uses it",
+                    "`Ledger::cancel` gives reservation {id} of {} back, or the same {run} with `resume` uses it",
                     ledger.display()
                 ),
             ),
             (Fate::Reserved(_), _) => (
                 "what was reserved, if anything, stays charged, and nothing was released",
-                "the same fit with `resume` uses it".to_owned(),
+                format!("the same {run} with `resume` uses it"),
             ),
             (Fate::Resumable, charged) => (
                 if charged.is_some() {
@@ -237,12 +262,10 @@ impl Place<'_> {
                 },
                 match self.out.map(journal::beside) {
                     Some(journal) => format!(
-                        "the same fit with `resume` continues from {} at no further cost",
+                        "the same {run} with `resume` continues from {} at no further cost",
                         journal.display()
                     ),
-                    None => {
-                        "name a model file beforehand with `out`, so that a run can be resumed".to_owned()
-                    }
+                    None => "name a file beforehand with `out`, so that a run can be resumed".to_owned(),
                 },
             ),
         };

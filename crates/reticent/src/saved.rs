@@ -2,18 +2,23 @@
 
 use std::path::{Path, PathBuf};
 
-use reticent_core::model::{Bounded, Model, Posterior, QUANTILES, Saved, Score, Scorer, model};
+use reticent_core::model::{
+    Bounded, Codebook, Draws, Model, Parameters, Posterior, QUANTILES, Saved, Score, Scorer, Summary, model,
+};
 use reticent_core::receipt::Receipt;
 use reticent_tables::arrow::RecordBatch;
 use reticent_tables::{Array, Column, Encoder, Header, Kind, ModelFile, Scale, Schema, Source, Units};
 use serde_json::{Value, json};
 
 use crate::card::{self, Card};
+use crate::codebook::codebook;
 use crate::data::{self, Data};
-use crate::effects::{self, Effect};
+use crate::draws;
+use crate::effects::{self, Effects};
 use crate::error::Error;
 use crate::guarded::guarded;
 use crate::predict;
+use crate::simulate;
 
 /// Where the state of a fitted model is in the card of a file.
 const STATE: &str = "state";
@@ -152,6 +157,56 @@ impl SavedModel {
         self.posterior.as_ref()
     }
 
+    /// The names and units behind encoded rows.
+    #[must_use]
+    pub fn codebook(&self) -> Codebook {
+        codebook(&self.schema)
+    }
+
+    /// The parameters with their joint posterior distribution, named and in the units of the schema.
+    ///
+    /// # Errors
+    /// [`Error`] if the file is forged, so that its parts do not fit together.
+    pub fn parameters(&self) -> Result<Parameters, Error> {
+        self.guarded(|model| model.posterior.parameters(&model.codebook()))
+    }
+
+    /// The posterior of each parameter: mean, standard deviation, quantiles, and the part of the deviation that is due to privacy noise.
+    ///
+    /// # Errors
+    /// [`Error`] if the file is forged, so that its parts do not fit together.
+    pub fn summary(&self) -> Result<Vec<Summary>, Error> {
+        self.guarded(|model| model.posterior.parameters(&model.codebook()).summary())
+    }
+
+    /// Joint draws of all parameters. They are post-processing, so the seed is public.
+    ///
+    /// # Errors
+    /// [`Error`] if the file is forged, so that its parts do not fit together.
+    pub fn draws(&self, count: usize, seed: u64) -> Result<Draws, Error> {
+        self.guarded(|model| model.posterior.parameters(&model.codebook()).draws(count, seed))
+    }
+
+    /// Writes joint draws of all parameters to a `.csv` or `.parquet` file: `draw`, their number from 0, and a column for each parameter.
+    ///
+    /// # Errors
+    /// [`Error`] if the file cannot be written.
+    pub fn write_draws(&self, count: usize, seed: u64, out: impl AsRef<Path>) -> Result<(), Error> {
+        draws::write(&self.draws(count, seed)?, out.as_ref())
+    }
+
+    /// Writes simulated records to a `.csv` or `.parquet` file: draws from the posterior predictive distribution, in the columns and levels of the schema,
+    /// without the target. The names of the columns.
+    ///
+    /// They have the structure of the model and nothing else: what the model does not describe, such as the dependence between columns that it takes for
+    /// independent, is not in them. They are post-processing of what was released, so the seed is public.
+    ///
+    /// # Errors
+    /// [`Error`] if the model has no distribution of records, or the file cannot be written.
+    pub fn simulate(&self, rows: usize, seed: u64, out: impl AsRef<Path>) -> Result<Vec<String>, Error> {
+        self.guarded(|model| simulate::write(model, rows, seed, out.as_ref()))?
+    }
+
     /// Everything in the file but the arrays and the state, for programs.
     #[must_use]
     pub fn header(&self) -> Header {
@@ -183,8 +238,23 @@ impl SavedModel {
     /// # Errors
     /// [`Error`] if the data set cannot be read, or the file not be written.
     pub fn predict(&self, data: impl Into<Data>, out: impl AsRef<Path>) -> Result<Vec<String>, Error> {
+        self.predict_with(data, &[] as &[&str], out)
+    }
+
+    /// As [`predict`](Self::predict), with columns of the data set carried through to the file as texts, after the row number. They need not be in the
+    /// schema.
+    ///
+    /// # Errors
+    /// As [`predict`](Self::predict).
+    pub fn predict_with<S: AsRef<str>>(
+        &self,
+        data: impl Into<Data>,
+        ids: &[S],
+        out: impl AsRef<Path>,
+    ) -> Result<Vec<String>, Error> {
         let source = data.into().open(self.schema.layout())?;
-        self.guarded(|model| predict::write(model, &source, out.as_ref()))?
+        let ids: Vec<&str> = ids.iter().map(AsRef::as_ref).collect();
+        self.guarded(|model| predict::write(model, &source, &ids, out.as_ref()))?
     }
 
     /// The predictions for the rows of a batch, in their order, in the target's own units: the columns that [`predict`](Self::predict) writes,
@@ -208,9 +278,10 @@ impl SavedModel {
         self.guarded(|model| score(model.posterior(), &model.schema, &source))?
     }
 
-    /// The predictions along each column but texts, with the others in the middle; the largest effect first.
+    /// How the prediction changes along each column but texts, against a reference: the means that the fit has released, else the middle
+    /// of the bounds. `None` for models without a target.
     #[must_use]
-    pub fn effects(&self) -> Vec<Effect> {
+    pub fn effects(&self) -> Option<Effects> {
         effects::effects(self)
     }
 

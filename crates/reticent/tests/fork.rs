@@ -13,12 +13,25 @@ features = [{ name = "a", kind = "numeric", bounds = [0, 1] }, { name = "b", kin
 /// The child takes less than a second. A pool whose threads are not there waits forever.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A fit without privacy, since noise needs a source of the child's own, and predictions for all records.
+/// Fits without and with privacy, and predictions for all records.
 fn fit_and_predict(folder: &Path) -> Result<(), reticent::Error> {
     let (data, out) = (folder.join("data.csv"), folder.join("child.reticent"));
-    Fit::new("logistic", &Schema::parse(SCHEMA)?)?.without_privacy().out(&out).run(data.clone())?;
+    Fit::new("logistic", &Schema::parse(SCHEMA)?)?.without_privacy().run(data.clone())?;
+    private_fit(&data, &out)?;
     SavedModel::load(&out)?.predict(data, folder.join("predictions.csv"))?;
     Ok(())
+}
+
+fn private_fit(data: &Path, out: &Path) -> Result<(), reticent::Error> {
+    let privacy = Privacy::new(1.0, 1e-6, Adjacency::ReplaceOne)?;
+    Fit::new("logistic", &Schema::parse(SCHEMA)?)?.privacy(privacy).out(out).run(data.to_path_buf())?;
+    Ok(())
+}
+
+/// The prediction for a record in the middle of all bounds.
+fn prediction(file: &Path) -> String {
+    let model = SavedModel::load(file).unwrap();
+    format!("{:?}", model.posterior().predict_row(&model.middle(), &[]))
 }
 
 #[test]
@@ -26,9 +39,8 @@ fn a_fork_after_a_fit_does_not_hang() {
     let folder = tempfile::tempdir().unwrap();
     let rows: String = (0..20_000).map(|n| format!("0.{},{},{}\n", n % 97, n % 2, n % 97 > 40)).collect();
     std::fs::write(folder.path().join("data.csv"), format!("a,b,y\n{rows}")).unwrap();
-    let privacy = Privacy::new(1.0, 1e-6, Adjacency::ReplaceOne).unwrap();
-    let fit = Fit::new("logistic", &Schema::parse(SCHEMA).unwrap()).unwrap().privacy(privacy);
-    fit.run(folder.path().join("data.csv")).unwrap();
+    let parent = folder.path().join("parent.reticent");
+    private_fit(&folder.path().join("data.csv"), &parent).unwrap();
 
     // SAFETY: no other thread of this process holds a lock that the child needs. It leaves by `_exit`.
     let child = unsafe { libc::fork() };
@@ -52,4 +64,6 @@ fn a_fork_after_a_fit_does_not_hang() {
     assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0, "the child failed");
     let predictions = std::fs::read_to_string(folder.path().join("predictions.csv")).unwrap();
     assert_eq!(predictions.lines().count(), 20_001);
+    // The noise of the child is its own: with that of its parent, it would have released the same values.
+    assert_ne!(prediction(&parent), prediction(&folder.path().join("child.reticent")));
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use reticent_core::budget::{Adjacency, Privacy, Unlimited};
 use reticent_core::engine::conjugate::NoiseTreatment;
-use reticent_core::model::conjugate::NaiveBayesPlan;
+use reticent_core::model::conjugate::{ConjugatePlan as _, NaiveBayesPlan};
 use reticent_core::wall::{NoiseSource, Records, WallError};
 use reticent_tables::{Column, Encoder, Kind, Schema, Source};
 use serde::Serialize;
