@@ -1,7 +1,7 @@
 //! What a user of the command types where the library's messages name an option or a function of its own.
 
 /// Names in the library's messages, which are in backquotes there, and what replaces them.
-const TYPED: [(&str, &str); 18] = [
+const TYPED: [(&str, &str); 19] = [
     ("`adjacency`", "--adjacency"),
     ("`allow_large`", "--allow-large"),
     ("`allow_large_delta`", "--allow-large-delta"),
@@ -14,6 +14,7 @@ const TYPED: [(&str, &str); 18] = [
     ("`test`", "--test"),
     ("`without_privacy`", "--no-privacy"),
     ("`Check`", "`reticent check`"),
+    ("`Evaluation`", "--help"),
     ("`Fit`", "--help"),
     ("`Ledger::cancel`", "`reticent ledger cancel`"),
     ("`Plan::to_json`", "`reticent plan --json`"),

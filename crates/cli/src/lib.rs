@@ -17,8 +17,10 @@
 mod account;
 mod calibrate;
 mod check;
+mod compare;
 mod data;
 mod demo;
+mod draws;
 mod evaluate;
 mod event;
 mod fit;
@@ -31,10 +33,12 @@ mod options;
 mod output;
 mod plan;
 mod predict;
+mod private;
 mod progress;
 mod report;
 mod schema;
 mod show;
+mod simulate;
 
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
@@ -65,10 +69,16 @@ enum Command {
     Fit(Box<fit::Args>),
     /// Predict the targets of records, with their uncertainty.
     Predict(predict::Args),
-    /// Score a model on records whose targets are known. Not private.
-    Evaluate(evaluate::Args),
+    /// Score a model on records whose targets are known. Not private, unless --epsilon is given.
+    Evaluate(Box<evaluate::Args>),
+    /// Compare models of the same target on the same test records. Not private, unless --epsilon is given.
+    Compare(Box<compare::Args>),
     /// Show a model file: a summary of the posterior, and the receipt.
     Show(show::Args),
+    /// Write joint draws from the posterior of a model's parameters.
+    Draws(draws::Args),
+    /// Write simulated records from the posterior predictive distribution of a model.
+    Simulate(simulate::Args),
     /// Write a report about a model as one HTML page.
     Report(report::Args),
     /// Compute the privacy cost of a sequence of releases.
@@ -78,7 +88,7 @@ enum Command {
     /// Manage the budgets of data sets in a ledger file.
     Ledger(ledger::Args),
     /// Plan a private fit: its releases, its cost and its expected error. No record is read.
-    Plan(plan::Args),
+    Plan(Box<plan::Args>),
     /// Fit a simulated table at several budgets, from schema to report.
     Demo(demo::Args),
     /// Print completions for a shell.
@@ -145,7 +155,10 @@ fn carry_out(command: Command) -> Result<String, Failure> {
         Command::Fit(args) => fit::run(&args),
         Command::Predict(args) => predict::run(&args),
         Command::Evaluate(args) => evaluate::run(&args),
+        Command::Compare(args) => compare::run(&args),
         Command::Show(args) => show::run(&args),
+        Command::Draws(args) => draws::run(&args),
+        Command::Simulate(args) => simulate::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Account(args) => account::run(&args),
         Command::Calibrate(args) => calibrate::run(&args),

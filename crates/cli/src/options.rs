@@ -11,6 +11,10 @@ pub(crate) struct Options {
     /// Which data sets are neighbours.
     #[arg(long, value_enum, default_value = "replace")]
     pub(crate) adjacency: Neighbours,
+    /// The class of a target of two that is modelled: coefficients and odds ratios are those of this class. The schema can state it as
+    /// `positive`; otherwise it is the second level, or true.
+    #[arg(long, value_name = "CLASS")]
+    pub(crate) positive: Option<String>,
     /// A setting of the model, such as components=3. `reticent models NAME` lists them with their ranges.
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) set: Vec<String>,
@@ -36,6 +40,9 @@ impl Options {
     /// A fit with these options.
     pub(crate) fn over(&self, fit: Fit) -> Result<Fit, Failure> {
         let mut fit = fit.bounds_share(self.bounds_share);
+        if let Some(class) = &self.positive {
+            fit = fit.positive(class)?;
+        }
         for text in &self.set {
             let (name, value) = reticent::parse_setting(text)?;
             fit = fit.setting(name, value);

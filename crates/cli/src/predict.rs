@@ -11,8 +11,9 @@ use crate::output::{self, Failure};
 /// Predict the targets of records, with their uncertainty.
 #[derive(clap::Args)]
 #[command(after_help = "\
-Columns: row (of the input, from 0), then mean, sd and quantiles of a number; the probability of each
-class; or the log density and the probability of each component. Every line has a prediction: values that are
+Columns: row (of the input, from 0), columns of --id, then mean, sd and quantiles of a number; the probability of each
+class, with the sd and the quantiles of that of the positive class, the last of them; or the log density and the probability of
+each component. Every line has a prediction: values that are
 missing or not allowed count as the schema states. Predictions for private records are private.
 
 Example:
@@ -25,6 +26,9 @@ pub(crate) struct Args {
     data: PathBuf,
     #[command(flatten)]
     layout: LayoutArgs,
+    /// A column of the records that is copied to the predictions as text; repeat it for more.
+    #[arg(long = "id", value_name = "COLUMN")]
+    ids: Vec<String>,
     /// Where predictions go: a .csv or .parquet file.
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
@@ -39,7 +43,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     let model = SavedModel::load(&args.model)?;
     let records = data::data(&args.data, args.layout.over(model.schema().layout()))?;
-    let columns = model.predict(records, &args.out)?;
+    let columns = model.predict_with(records, &args.ids, &args.out)?;
     Ok(match (args.quiet, args.json) {
         (true, _) => String::new(),
         (false, true) => output::json(&json!({ "out": args.out.display().to_string(), "columns": columns })),

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use reticent::{Effect, PUBLIC_NOTE, Receipt, SavedModel, visible};
+use reticent::{Effect, EffectScale, PUBLIC_NOTE, Receipt, SavedModel, Summary, variables, visible};
+use reticent_report::tables;
 
 use crate::evaluate;
 use crate::output::{self, Failure, Lines};
@@ -22,12 +23,25 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     let model = SavedModel::load(&args.model)?;
-    if args.json { Ok(output::json(&model.header())) } else { text(&model) }
+    if !args.json {
+        return text(&model);
+    }
+    let mut header = serde_json::to_value(model.header()).unwrap_or_default();
+    header["parameters"] = serde_json::to_value(model.summary()?).unwrap_or_default();
+    Ok(output::json(&header))
 }
 
 /// The content of a model file as text.
 pub(crate) fn text(model: &SavedModel) -> Result<String, Failure> {
-    let mut text = model.guarded(posterior)?;
+    let summaries = model.summary()?;
+    let mut text = model.guarded(lead)?;
+    for group in variables(&summaries) {
+        variable(&mut text, model, group);
+    }
+    let is_named = summaries.iter().any(|summary| summary.variable != "intercept");
+    if !is_named {
+        model.guarded(|model| unnamed(model, &mut text))?;
+    }
     text.blank();
     text.line("Receipt");
     receipt(model.receipt()).lines().for_each(|line| text.line(line));
@@ -38,50 +52,52 @@ pub(crate) fn text(model: &SavedModel) -> Result<String, Failure> {
     Ok(text.into())
 }
 
-/// A summary of the posterior.
-fn posterior(model: &SavedModel) -> Lines {
-    let mut text = Lines::default();
-    text.line(format_args!("{} model: {}", model.kind().name(), model.kind().declaration().about));
-    if let Some(target) = model.schema().target() {
-        text.line(format_args!("target {}, {} inputs", target.name(), model.schema().features().len()));
+/// The table of a variable.
+fn variable(text: &mut Lines, model: &SavedModel, group: &[Summary]) {
+    let (shown, more) = tables::cut(group);
+    text.blank();
+    text.line(tables::title(group[0].variable, model));
+    text.table(&tables::rows(shown));
+    if more > 0 {
+        text.line(format_args!("and {more} more: show --json, or reticent draws"));
     }
+}
+
+/// What the model is, by which command, and what a reader must know.
+fn lead(model: &SavedModel) -> Lines {
+    let mut text = Lines::default();
+    text.line(reticent_report::sentence(model));
+    text.line(reticent_report::command(model));
+    text.line(format_args!("{}: {}", model.kind().name(), model.kind().declaration().about));
     for warning in &model.card().warnings {
         text.line(format_args!("warning: {warning}"));
-    }
-    let effects = model.effects();
-    if !effects.is_empty() {
-        text.blank();
-        text.line("Predictions at both ends of each column, with the others in the middle; \u{b1} is two standard deviations");
-        text.table(&effect_rows(&effects));
-    }
-    let names = model.schema().encoded_names();
-    for point in model.posterior().points() {
-        text.blank();
-        text.line(format_args!("{}, in encoded units", point.name));
-        let rows: Vec<Vec<String>> = names
-            .iter()
-            .zip(&point.mean)
-            .zip(&point.sd)
-            .map(|((name, mean), sd)| vec![name.clone(), format!("{mean:.4} \u{b1} {:.4}", 2.0 * sd)])
-            .collect();
-        text.table(&rows);
-    }
-    for highlight in model.posterior().highlights(&names) {
-        text.blank();
-        text.line(&highlight.name);
-        text.line(format_args!("  {}", highlight.text));
     }
     text
 }
 
+/// A summary of a posterior without named parameters.
+fn unnamed(model: &SavedModel, text: &mut Lines) {
+    if let Some(effects) = model.effects().filter(|effects| !effects.columns.is_empty()) {
+        text.blank();
+        let unit = match effects.scale {
+            EffectScale::Target { .. } => "",
+            EffectScale::Probability { .. } => " of the probability of the positive class",
+        };
+        text.line(format_args!("Change{unit} at both ends of each column, against its reference"));
+        text.table(&effect_rows(&effects.columns));
+    }
+}
+
 fn effect_rows(effects: &[Effect]) -> Vec<Vec<String>> {
-    let mut rows = vec![["column", "from", "prediction", "to", "prediction"].map(str::to_owned).to_vec()];
+    let mut rows =
+        vec![["column", "reference", "from", "change", "to", "change"].map(str::to_owned).to_vec()];
     for effect in effects {
         let (Some(low), Some(high)) = (effect.points.first(), effect.points.last()) else { continue };
-        let mut row = vec![effect.column.clone()];
+        let mut row = vec![effect.column.clone(), effect.reference.clone()];
         for point in [low, high] {
-            let half = 0.5 * (point.with_privacy.1 - point.with_privacy.0);
-            row.extend([point.label.clone(), format!("{:.4} \u{b1} {half:.4}", point.mean)]);
+            let interval =
+                point.with_privacy.map_or(String::new(), |(low, high)| format!(" [{low:.4}, {high:.4}]"));
+            row.extend([point.label.clone(), format!("{:.4}{interval}", point.mean)]);
         }
         rows.push(row);
     }

@@ -57,7 +57,7 @@ pub(super) fn run(args: &Args) -> Result<String, Failure> {
     let noise_sd = args.mixture.noise_sd.ok_or_else(|| needed("--noise-sd"))?;
     let prior_variance = args.mixture.prior_variance.ok_or_else(|| needed("--prior-variance"))?;
     for (name, number) in
-        [("--records", args.records), ("--components", components), ("--dimension", dimension)]
+        [("--records", args.records[0]), ("--components", components), ("--dimension", dimension)]
     {
         if number == 0 {
             return Err(Failure::usage(format!("{name} must be at least 1"), "see --help for an example"));
@@ -69,13 +69,13 @@ pub(super) fn run(args: &Args) -> Result<String, Failure> {
             return Err(Failure::usage(message, "see --help for an example"));
         }
     }
-    let privacy = args.options.privacy(args.epsilon, args.delta)?;
+    let privacy = args.options.privacy(args.epsilon[0], args.delta)?;
     if args.delta == 0.0 {
         let hint = "delta is a small probability, well below 1/N, such as 1e-5";
         return Err(Failure::usage("a mixture model has Gaussian noise, which needs a delta above 0", hint));
     }
-    privacy.check(args.records, privacy.adjacency()).map_err(reticent::Error::from)?;
-    let mut facts = TableShape::new(vec![dimension], Target::Nothing, args.records);
+    privacy.check(args.records[0], privacy.adjacency()).map_err(reticent::Error::from)?;
+    let mut facts = TableShape::new(vec![dimension], Target::Nothing, args.records[0]);
     facts.settings.insert("components".to_owned(), (components as u64).into());
     let limits = if args.options.allow_large { Limits::none() } else { Limits::default() };
     let least = |model: &dyn reticent_core::model::Model| model.min_estimate(&facts);
@@ -87,10 +87,10 @@ pub(super) fn run(args: &Args) -> Result<String, Failure> {
     let mixture = Mixture::new(&means, prior_variance, Covariance::Full, noise, Weights::Uniform)
         .map_err(|error| Failure::from_error(&error, HINT))?;
     let plan = match &args.mixture.public_start {
-        None => MixturePlan::new(&mixture, args.records, &privacy)?,
+        None => MixturePlan::new(&mixture, args.records[0], &privacy)?,
         Some(file) => {
             let PublicStart { means, sd } = read(file)?;
-            MixturePlan::from_points(&mixture, args.records, &privacy, means, sd)?
+            MixturePlan::from_points(&mixture, args.records[0], &privacy, means, sd)?
         }
     };
     plan.validate().map_err(|error| Failure::from_error(&error, HINT))?;

@@ -1,6 +1,7 @@
 //! `reticent plan`
 
 mod mixture;
+mod sweep;
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -23,21 +24,27 @@ A mixture can also be planned without a schema, by --components, --dimension, --
 where they may be. --public-start names a file such as {\"means\": [[0, 1], [2, 3]], \"sd\": 0.5}: a point
 for each component, and how far a coordinate of a true mean may be from it. Then no sketch is needed.
 
+Expected widths and errors come from fits to simulated records that agree with the schema: numbers about the middle of their
+bounds with a standard deviation of three tenths of half their range, levels equally frequent, inputs that explain half of the
+variance of a number. The nearer the records are to that, the nearer are the figures.
+
 Example:
   reticent plan mixture --records 1000 --components 4 --dimension 4 --noise-sd 0.5 --prior-variance 10 --epsilon 1 --delta 1e-5
-  reticent plan regression --schema schema.toml --records 5000 --epsilon 1 --delta 1e-5")]
+  reticent plan regression --schema schema.toml --records 5000 --epsilon 1 --delta 1e-5
+  reticent plan linear --schema schema.toml --records 5000 --epsilon 0.1,1,10 --delta 1e-5 --out plan.svg
+  reticent plan linear --schema schema.toml --records 5000 --epsilon 10 --delta 1e-5 --target-width 0.5 --parameter \"coefficient[age]\"")]
 pub(crate) struct Args {
     /// The model, as for `reticent fit`.
     model: String,
     /// What is publicly known about the records.
     #[arg(long, value_name = "FILE")]
     schema: Option<PathBuf>,
-    /// The number of records, which is public.
-    #[arg(long)]
-    records: usize,
-    /// The epsilon that may be spent.
-    #[arg(long, allow_negative_numbers = true)]
-    epsilon: f64,
+    /// The number of records, which is public. Several, separated by commas, are compared.
+    #[arg(long, value_delimiter = ',', required = true)]
+    records: Vec<usize>,
+    /// The epsilon that may be spent. Several, separated by commas, are compared.
+    #[arg(long, value_delimiter = ',', required = true, allow_negative_numbers = true)]
+    epsilon: Vec<f64>,
     /// The delta that may be spent.
     #[arg(long, allow_negative_numbers = true)]
     delta: f64,
@@ -46,6 +53,18 @@ pub(crate) struct Args {
     /// Print the plan as JSON, to be edited and run.
     #[arg(long)]
     json: bool,
+    /// Find the least epsilon, up to the one given, at which half the 95 % interval is at most this wide, in the unit of the parameter.
+    #[arg(long, value_name = "WIDTH", requires = "schema")]
+    target_width: Option<f64>,
+    /// The parameter of --target-width, such as "coefficient[age]"; the median of the first variable's if none is named.
+    #[arg(long, value_name = "NAME", requires = "target_width")]
+    parameter: Option<String>,
+    /// Draw the expected widths and errors by epsilon, or by the number of records, as an SVG file.
+    #[arg(long, value_name = "FILE", requires = "schema")]
+    out: Option<PathBuf>,
+    /// Number of simulated data sets for expected widths and errors; 0 for none.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    simulations: usize,
     #[command(flatten, next_help_heading = "Mixtures without a schema")]
     mixture: mixture::MixtureArgs,
 }
@@ -64,13 +83,24 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
         return Err(Failure::usage("with --schema the settings of a mixture are given by --set", hint));
     }
     let schema = data::schema(file)?;
-    let fit = args.options.over(Fit::new(model.name(), &schema)?)?;
-    let privacy = args.options.privacy(args.epsilon, args.delta)?;
-    let plan = fit.privacy(privacy).planned(args.records).map_err(data::about_schema(file))?;
-    if args.json { Ok(json(&plan.to_json())) } else { describe(&plan) }
+    let plan = |records: usize, epsilon: f64| -> Result<Plan, Failure> {
+        let fit = args.options.over(Fit::new(model.name(), &schema)?)?;
+        let privacy = args.options.privacy(epsilon, args.delta)?;
+        fit.privacy(privacy).planned(records).map_err(data::about_schema(file))
+    };
+    if let Some(width) = args.target_width {
+        return sweep::target(args, width, &plan);
+    }
+    match (&args.records[..], &args.epsilon[..]) {
+        (&[records], &[epsilon]) if args.out.is_none() => {
+            let plan = plan(records, epsilon)?;
+            if args.json { Ok(json(&plan.to_json())) } else { describe(&plan, args.simulations) }
+        }
+        _ => sweep::run(args, &plan),
+    }
 }
 
-fn describe(plan: &Plan) -> Result<String, Failure> {
+fn describe(plan: &Plan, simulations: usize) -> Result<String, Failure> {
     let (name, releases) = (plan.model().name(), plan.releases()?);
     let mut text = format!(
         "A private {name} model: {} records, {} inputs\n\nNoisy releases\n",
@@ -93,6 +123,9 @@ fn describe(plan: &Plan) -> Result<String, Failure> {
     row("model file, about", format!("{:.3} MB", 1e-6 * estimate.file_bytes));
     row("journal beside --out, until the run is settled", format!("{:.1} MB", 1e-6 * plan.journal_bytes()?));
     text.push_str(&table(&rows));
+    if simulations > 0 {
+        text.push_str(&sweep::expected(plan, simulations)?);
+    }
     text.push_str("\nWhy\n");
     for reason in plan.why() {
         let _ = writeln!(text, "  - {reason}");

@@ -11,13 +11,14 @@ use crate::fit::{Case, people};
 use crate::stdout;
 
 /// In the order that a person would try them: later ones use the files of earlier ones.
-const COMMANDS: [&str; 16] = [
+const COMMANDS: [&str; 17] = [
     "models",
     "schema",
     "check",
     "fit",
     "predict",
     "evaluate",
+    "compare",
     "show",
     "report",
     "plan",

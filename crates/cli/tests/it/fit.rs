@@ -77,7 +77,15 @@ fn from_file_to_predictions() {
     let model = case.path("model.reticent");
     let shown = json(&format!("show {model}"));
     assert!(shown["receipt"]["guarantee"]["epsilon"]["upper"].as_f64().unwrap() <= 1.0);
-    assert!(stdout(&format!("show {model}")).contains("Predictions at both ends of each column"));
+    let text = stdout(&format!("show {model}"));
+    assert!(
+        text.starts_with("A regression model of income in kUSD by 3 columns, fitted to 4000 records on 20"),
+        "{text}"
+    );
+    assert!(
+        text.contains("epsilon 1, delta 1e-5, replace-one adjacency.\nreticent fit regression --data"),
+        "{text}"
+    );
 
     let score = &json(&format!("evaluate {model} --data {}", case.path("people.csv")));
     assert!(score["note"].as_str().unwrap().contains("NOT PRIVATE"));

@@ -7,7 +7,7 @@ use crate::fit::Case;
 use crate::{failed, reticent, stdout};
 
 /// Texts of a model file that a person may choose, as pointers into its header.
-pub(crate) const TEXTS: [&str; 15] = [
+pub(crate) const TEXTS: [&str; 16] = [
     "/schema/description",
     "/schema/target/name",
     "/schema/target/unit",
@@ -23,6 +23,7 @@ pub(crate) const TEXTS: [&str; 15] = [
     "/receipt/ledger",
     "/receipt/groups/0/what",
     "/receipt/assumptions/0",
+    "/card/settings/ridge",
 ];
 
 /// Texts that are shown nowhere but in JSON.
@@ -30,7 +31,7 @@ pub(crate) const HIDDEN_TEXTS: [&str; 6] =
     ["/card/about", "/card/target", "/card/inputs/0", "/card/test/note", "/plan/model", "/plan/plan/why/0"];
 
 /// Numbers and choices: a text in their place is refused.
-pub(crate) const NUMBERS: [&str; 25] = [
+pub(crate) const NUMBERS: [&str; 27] = [
     "/receipt/projections",
     "/receipt/records",
     "/receipt/groups",
@@ -51,6 +52,8 @@ pub(crate) const NUMBERS: [&str; 25] = [
     "/card/asked/epsilon",
     "/card/asked/delta",
     "/card/asked/adjacency",
+    "/card/fitted_on",
+    "/card/settings",
     "/card/test",
     "/card/test/score/rmse",
     "/card/test/score/calibration/0/count",
@@ -75,7 +78,10 @@ pub(crate) fn model(case: &Case) -> ModelFile {
     let fit = case.fit("linear", "model.reticent");
     let test = case.path("test.csv");
     stdout(&format!("{fit} --epsilon 1 --delta 1e-5 --test {test} --test-is-public"));
-    ModelFile::read(case.path("model.reticent")).unwrap()
+    let mut file = ModelFile::read(case.path("model.reticent")).unwrap();
+    // A setting is shown as a part of the command.
+    file.header.card["settings"] = json!({ "ridge": "small" });
+    file
 }
 
 /// The model with another value in one place of its header; nothing if the schema itself does not allow it.

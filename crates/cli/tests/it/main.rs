@@ -7,6 +7,7 @@ mod crashes;
 mod demo;
 mod documents;
 mod durable;
+mod evaluation;
 mod examples;
 mod fit;
 mod forged;
