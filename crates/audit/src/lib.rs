@@ -5,6 +5,7 @@
 //!   The attacker guesses which from its output.
 //! - An [`Event`](event::Event) that distinguishes them is chosen on some games and counted on others. The counts
 //!   [refute](statistics::Counts::epsilon) every epsilon below a bound.
+//! - Games on test records are played against the release of a private [evaluation].
 //! - Many [canaries] in one data set need few runs: [`one_run`] has the bound.
 //! - A [`Suite`](suite::Suite) is the set of all games, and a [`Row`](row::Row) is a line of its table of results, which `cargo xtask audit` writes.
 //!
@@ -14,6 +15,7 @@ pub mod canaries;
 pub mod case;
 pub mod clock;
 pub mod command;
+pub mod evaluation;
 pub mod event;
 pub mod failure;
 pub mod game;

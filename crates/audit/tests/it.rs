@@ -49,6 +49,25 @@ fn canaries_are_no_easier_to_find_than_claimed() {
     }
 }
 
+/// The release of a private evaluation, for numbers and for classes; and with a third of its mu claimed it is refuted, as with too little noise.
+#[test]
+fn evaluations_hold_their_claims() {
+    for name in ["linear", "logistic"] {
+        for adjacency in ADJACENCIES {
+            let rows = Suite::short().evaluations(&case(name), adjacency).unwrap();
+            assert_eq!(rows.len(), 1);
+            hold(&rows);
+        }
+    }
+    let row =
+        reticent_audit::evaluation::play(&case("logistic"), Adjacency::ReplaceOne, &Effort::exactly(MANY));
+    let row = row.unwrap().unwrap();
+    assert!(!row.refuted(), "{}", row.markdown());
+    let mu = row.claim.mu.expect("the noise is Gaussian");
+    let broken = Row { claim: Claim { mu: Some(mu / 3.0), ..row.claim }, ..row };
+    assert!(broken.refuted(), "{}", broken.markdown());
+}
+
 /// Number of games on broken mechanisms: enough to always refute them.
 const MANY: usize = 4000;
 
