@@ -35,13 +35,16 @@ fn excerpt(printed: &str, output: &str) -> String {
     format!("{}\n", first.join("\n"))
 }
 
-/// What every run prints alike: words with a digit depend on the noise, spaces on the lengths of these words, and the order of columns on the sizes
-/// of their effects.
+/// What every run prints alike: words with a digit depend on the noise, as do the signs before them ("> 0.999"), spaces on the lengths of these words,
+/// and the order of columns on the sizes of their effects.
 fn without_numbers(text: &str) -> Vec<String> {
     let word = |word: &str| {
         if word.contains(|c: char| c.is_ascii_digit()) { "#".to_owned() } else { word.to_owned() }
     };
-    let line = |line: &str| line.split_whitespace().map(word).collect::<Vec<String>>().join(" ");
+    let line = |line: &str| {
+        let words = line.split_whitespace().filter(|word| !matches!(*word, "<" | ">"));
+        words.map(word).collect::<Vec<String>>().join(" ")
+    };
     let mut lines: Vec<String> = text.trim().lines().map(line).collect();
     lines.sort();
     lines
