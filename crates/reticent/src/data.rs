@@ -4,12 +4,14 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use reticent_core::budget::Adjacency;
-use reticent_core::model::{TableShape, Target};
+use reticent_core::model::parameters::linear_terms;
+use reticent_core::model::{Code, CoefficientPrior, TableShape, Target};
 use reticent_core::wall::{Records, WallError};
 use reticent_tables::arrow::RecordBatch;
 use reticent_tables::{Encoder, Kind, Layout, Rows, Scale, Schema, Source, Stream};
 
 use crate::cancel::Cancel;
+use crate::codebook::codebook;
 use crate::error::{Error, ErrorKind};
 
 /// A data set: where its records are.
@@ -149,7 +151,36 @@ pub(crate) fn shape(schema: &Schema, records: usize) -> TableShape {
         Kind::Text { vocabulary, .. } => vocabulary.len(),
         _ => 0,
     });
-    TableShape { words: Some(words.sum()), ..TableShape::new(columns.collect(), target, records) }
+    let priors = if target == Target::Classes { Vec::new() } else { priors(schema, target) };
+    TableShape { words: Some(words.sum()), priors, ..TableShape::new(columns.collect(), target, records) }
+}
+
+/// The priors of coefficients that a schema states, for each coefficient of a column.
+fn priors(schema: &Schema, target: Target) -> Vec<CoefficientPrior> {
+    if schema.features().iter().all(|column| column.prior().is_none()) {
+        return Vec::new();
+    }
+    let codebook = codebook(schema);
+    let scale = if target == Target::Number { codebook.target_scale() } else { 1.0 };
+    let (terms, _) = linear_terms(&codebook, &[], scale, 0.0);
+    let columns = codebook.columns.iter().flat_map(|column| {
+        let coefficients = match &column.code {
+            Code::Levels { levels } => levels.len().saturating_sub(1),
+            _ => 1,
+        };
+        std::iter::repeat_n(column, coefficients)
+    });
+    // The first term is the intercept.
+    let stated = terms.into_iter().skip(1).zip(columns).filter_map(|(term, column)| {
+        let prior = schema
+            .features()
+            .iter()
+            .find(|feature| feature.name() == column.name)?
+            .prior()
+            .filter(|_| column.code != Code::Missing)?;
+        Some(CoefficientPrior { weights: term.weights, mean: prior.mean, sd: prior.sd })
+    });
+    stated.collect()
 }
 
 /// The first column that is not scaled by bounds.

@@ -59,6 +59,6 @@ pub use encode::{Batch, Batches, Encoder, Rows, Stream, Table, Units};
 pub use error::TableError;
 pub use model_file::{Array, FORMAT_VERSION, Header, ModelFault, ModelFile, ModelFileError};
 pub use predictions::Predictions;
-pub use schema::{Column, ColumnFault, Emphasis, Kind, Missing, Origin, Scale, Schema, SchemaError};
+pub use schema::{Column, ColumnFault, Emphasis, Kind, Missing, Origin, Prior, Scale, Schema, SchemaError};
 pub use source::{Declared, Delimiter, Format, Found, Layout, Source};
 pub use table_file::{Readers, TableFile};

@@ -46,6 +46,10 @@ pub enum ModelError {
     )]
     PrivateClasses { model: &'static str },
     #[error(
+        "a {model} model cannot use the priors of coefficients that the schema states; hint: leave out `prior`, or use `linear` or `logistic`"
+    )]
+    Priors { model: &'static str },
+    #[error(
         "this is not a plan for a {model} model of these inputs: {why}; hint: make one with `Plan::to_json`, and edit that"
     )]
     Plan { model: &'static str, why: String },

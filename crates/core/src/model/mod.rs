@@ -30,6 +30,7 @@
 mod bernoulli;
 mod bounded;
 mod codebook;
+mod coefficient_prior;
 pub mod conjugate;
 mod dirichlet;
 mod error;
@@ -67,6 +68,7 @@ mod without_privacy;
 
 pub use bounded::Bounded;
 pub use codebook::{Code, Codebook, CodedColumn};
+pub use coefficient_prior::CoefficientPrior;
 pub use error::{DefinitionError, ErrorKind, FitError, ModelError};
 pub use estimate::{Estimate, Limits, OPERATIONS_PER_SECOND};
 pub use parameters::{Draws, Parameters, Summary};

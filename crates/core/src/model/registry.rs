@@ -57,6 +57,10 @@ pub trait Model: Sync {
     fn min_estimate(&self, _shape: &TableShape) -> Option<Estimate> {
         None
     }
+    /// Whether its plans use the [priors of coefficients](TableShape::priors) that a schema states.
+    fn takes_priors(&self) -> bool {
+        false
+    }
     /// Loads a fitted model.
     ///
     /// # Errors
@@ -76,6 +80,9 @@ impl dyn Model + '_ {
         privacy: Option<&Privacy>,
     ) -> Result<Box<dyn Planned>, ModelError> {
         check_settings(self, shape)?;
+        if !shape.priors.is_empty() && !self.takes_priors() {
+            return Err(ModelError::Priors { model: self.name() });
+        }
         self.min_estimate(shape).map_or(Ok(()), |least| least.check(&shape.limits))?;
         accepted(self.new_plan(shape, privacy)?, shape)
     }

@@ -1,6 +1,6 @@
 //! The public shape of a table, from which plans are made.
 
-use crate::model::{Limits, SettingValue};
+use crate::model::{CoefficientPrior, Limits, SettingValue};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -44,6 +44,8 @@ pub struct TableShape {
     pub words: Option<usize>,
     /// Settings that differ from their defaults.
     pub settings: BTreeMap<String, SettingValue>,
+    /// Priors of coefficients that the schema states, for models that have coefficients.
+    pub priors: Vec<CoefficientPrior>,
     /// Resource limits of the fit.
     pub limits: Limits,
 }
@@ -53,7 +55,7 @@ impl TableShape {
     #[must_use]
     pub fn new(columns: Vec<usize>, target: Target, records: usize) -> Self {
         let (words, settings, limits) = (None, BTreeMap::new(), Limits::default());
-        Self { columns, target, records, words, settings, limits }
+        Self { columns, target, records, words, settings, priors: Vec::new(), limits }
     }
 
     /// Inputs of a record.

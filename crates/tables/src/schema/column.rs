@@ -16,6 +16,18 @@ pub struct Column {
     pub(super) unit: Option<String>,
     pub(super) description: Option<String>,
     pub(super) emphasis: Option<Emphasis>,
+    pub(super) prior: Option<Prior>,
+}
+
+/// The prior of the coefficients of a feature: normal, in the unit of the target (or of the log odds) per unit of the column, or for each level
+/// against the reference.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Prior {
+    /// Mean.
+    pub mean: f64,
+    /// Standard deviation.
+    pub sd: f64,
 }
 
 /// A level with a role in coefficients.
@@ -144,8 +156,8 @@ impl Column {
         let checked = if name.is_empty() { Err(ColumnFault::NoName) } else { check(&kind) };
         match checked {
             Ok(()) => {
-                let (origin, unit, description, emphasis) = (Origin::Stated, None, None, None);
-                Ok(Self { name, kind, origin, unit, description, emphasis })
+                let (origin, unit, description, emphasis, prior) = (Origin::Stated, None, None, None, None);
+                Ok(Self { name, kind, origin, unit, description, emphasis, prior })
             }
             Err(fault) => Err(SchemaError::Column { column: name, fault }),
         }
@@ -214,6 +226,27 @@ impl Column {
         Ok(self)
     }
 
+    /// The same column with a prior of its coefficients.
+    ///
+    /// # Errors
+    /// [`SchemaError::Column`] if it is no normal distribution, or the bounds of the column are private: the unit of its coefficient is not known before
+    /// the fit then.
+    pub fn with_prior(mut self, prior: Prior) -> Result<Self, SchemaError> {
+        let is_normal = prior.mean.is_finite() && prior.sd.is_finite() && prior.sd > 0.0;
+        let fault = if !is_normal {
+            Some(ColumnFault::NotAPrior)
+        } else if matches!(self.kind, Kind::Numeric { scale: Scale::Private { .. }, .. }) {
+            Some(ColumnFault::PriorWithoutBounds)
+        } else {
+            None
+        };
+        if let Some(fault) = fault {
+            return Err(SchemaError::Column { column: self.name, fault });
+        }
+        self.prior = Some(prior);
+        Ok(self)
+    }
+
     /// The same column, scaled otherwise by facts of this origin. Only numeric columns have a scale.
     ///
     /// The value for missing ones is moved into new bounds, which were not known when it was stated: bounds that were paid for
@@ -229,7 +262,7 @@ impl Column {
         let column = Self::new(self.name.clone(), Kind::Numeric { scale, missing })?;
         let (unit, description, emphasis) =
             (self.unit.clone(), self.description.clone(), self.emphasis.clone());
-        Ok(Self { origin, unit, description, emphasis, ..column })
+        Ok(Self { origin, unit, description, emphasis, prior: self.prior, ..column })
     }
 
     /// The same column with numbers as they are; a record without one is absent.
@@ -269,6 +302,12 @@ impl Column {
     #[must_use]
     pub fn emphasis(&self) -> Option<&Emphasis> {
         self.emphasis.as_ref()
+    }
+
+    /// The prior of its coefficients, if one is stated.
+    #[must_use]
+    pub fn prior(&self) -> Option<Prior> {
+        self.prior
     }
 
     /// What it means.

@@ -95,6 +95,14 @@ pub enum ColumnFault {
     NoSuchLevel { levels: String },
     #[error("`positive` belongs to the target and `reference` to a feature")]
     Emphasis,
+    #[error("`prior` is the prior of a coefficient, so it belongs to a feature")]
+    TargetPrior,
+    #[error("a prior has a finite mean and a positive sd, such as `prior = {{ mean = 0, sd = 1 }}`")]
+    NotAPrior,
+    #[error(
+        "a prior needs stated bounds: with private ones the unit of the coefficient is not known before the fit; hint: state `bounds`, or leave out `prior`"
+    )]
+    PriorWithoutBounds,
     #[error("a target needs at least two levels")]
     OneLevel,
     #[error(

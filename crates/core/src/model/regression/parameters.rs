@@ -50,6 +50,11 @@ impl RegressionPosterior {
         let sampling = std::iter::once(intercept).chain(std::iter::repeat_n(slope, frame.inputs()));
         let records: Vec<f64> = sampling.map(|variance| square * variance).collect();
         let mut covariance = frame.covariance.clone();
+        if !frame.records.is_empty() {
+            covariance.iter_mut().zip(&frame.records).for_each(|(x, records)| *x += records);
+            let records = Covariance::Full(frame.records.clone());
+            return Linear { frame, covariance: Covariance::Full(covariance), records };
+        }
         covariance.iter_mut().step_by(frame.inputs() + 2).zip(&records).for_each(|(x, add)| *x += add);
         Linear { frame, covariance: Covariance::Full(covariance), records: Covariance::Diagonal(records) }
     }

@@ -10,7 +10,9 @@ use crate::model::regression::features::{Features, Refinement};
 use crate::model::regression::network::NetworkPlan;
 use crate::model::regression::residuals::BINS;
 use crate::model::regression::rounds::Frame;
-use crate::model::{Bounded, Estimate, ModelError, Planned, Posterior, TableShape, known_targets};
+use crate::model::{
+    Bounded, CoefficientPrior, Estimate, ModelError, Planned, Posterior, TableShape, known_targets,
+};
 use crate::model::{DefinitionError, FitError};
 use crate::wall::{Geometry, Plan, PlanError, Sampler, SumId, Sums, Wall};
 use serde::{Deserialize, Serialize};
@@ -37,6 +39,9 @@ pub struct RegressionPlan {
     pub refinement: Option<RefinementPlan>,
     /// The release about residuals.
     pub residuals: ResidualsPlan,
+    /// Stated priors of coefficients, if the prediction is linear.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub priors: Vec<CoefficientPrior>,
     /// Expected accuracy.
     pub expected: Expected,
     /// The reasons for these choices.
@@ -238,6 +243,7 @@ impl RegressionPlan {
             rounds: rounds(mu * (1.0 - RESIDUALS_SHARE - known_targets::SHARE).sqrt()),
             refinement: None,
             residuals,
+            priors: Vec::new(),
             expected: Expected { linear: 1.0, features: f64::NAN },
             why: vec![format!(
                 "{} rounds of moments over all records, each in coordinates whitened by the one before",

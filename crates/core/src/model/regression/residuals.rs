@@ -22,6 +22,10 @@ pub(super) const MAX_STANDARDISED: f64 = 3.0;
 /// 7,000 records on.
 const PRIOR_SHARE_SD: f64 = 0.005;
 
+/// Prior standard deviation of the mean square where the residual variance is known without noise: clipped moments of residuals that are not
+/// Gaussian differ from it.
+const MISFIT_SD: f64 = 0.25;
+
 /// The distribution of standardised residuals.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Residuals {
@@ -43,14 +47,19 @@ impl Residuals {
         Self { square: 1.0, shape: None, sd_error: 0.0, records_sd_error: 0.0 }
     }
 
-    pub(super) fn from_squares(released: &Released, records: f64) -> Self {
-        // A sum below its noise only gives an upper bound.
-        let floor = (released.noise_sd[0] / records).min(1.0);
-        let square = MAX_STANDARDISED * MAX_STANDARDISED * (released.values[0] / records).clamp(floor, 1.0);
-        let noise = (MAX_STANDARDISED * MAX_STANDARDISED * released.noise_sd[0] / records).powi(2);
+    /// From the noisy sum of their squares. `error` is the standard deviation of the relative error of the variance that they were divided by: how far
+    /// the mean square may be from 1.
+    pub(super) fn from_squares(released: &Released, records: f64, error: f64) -> Self {
+        let bound = MAX_STANDARDISED * MAX_STANDARDISED;
+        let found = bound * (released.values[0] / records).clamp(0.0, 1.0);
+        let noise = (bound * released.noise_sd[0] / records).powi(2);
         // The variance of a squared Gaussian residual is twice the square of its mean.
+        let sampling = 2.0 / records;
+        let prior = error * error + MISFIT_SD * MISFIT_SD;
+        let share = prior / (prior + noise + sampling);
+        let square = 1.0 + share * (found - 1.0);
         Self { square, shape: None, sd_error: 0.0, records_sd_error: 0.0 }
-            .with_errors(2.0 * square * square / records, noise)
+            .with_errors(share * sampling, share * noise)
     }
 
     /// Sets the errors of the root of the mean square, by the variances of the mean square from the records and from the privacy noise.

@@ -63,6 +63,9 @@ pub struct Frame {
     pub(super) covariance: Vec<f64>,
     /// The variance of the intercept and of each slope in $z$ that the records leave.
     pub(super) sampling: (f64, f64),
+    /// The covariance of the intercept and the slopes in $z$ that the records and stated priors leave, instead of `sampling`; empty without such priors.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) records: Vec<f64>,
 }
 
 impl Frame {
@@ -83,6 +86,7 @@ impl Frame {
             clipped: 0.0,
             covariance: vec![0.0; (inputs + 1) * (inputs + 1)],
             sampling: (0.0, 0.0),
+            records: Vec::new(),
         }
     }
 
@@ -125,26 +129,35 @@ impl Frame {
     /// The variance of the error of the prediction at $z$.
     pub(super) fn uncertainty(&self, z: &[f64]) -> f64 {
         let (intercept, slope) = self.sampling;
-        self.privacy_variance(z) + intercept + slope * dot(z, z)
+        let records =
+            if self.records.is_empty() { intercept + slope * dot(z, z) } else { along(&self.records, z) };
+        self.privacy_variance(z) + records
     }
 
     /// The part of it that is due to the privacy noise.
     pub(super) fn privacy_variance(&self, z: &[f64]) -> f64 {
-        let n = z.len() + 1;
-        let of = |row: &[f64]| row[0] + dot(&row[1..], z);
-        let (first, rest) = self.covariance.split_at(n);
-        of(first) + rest.chunks_exact(n).zip(z).map(|(row, z)| z * of(row)).sum::<f64>()
+        along(&self.covariance, z)
     }
 
     /// The average of the variance over inputs.
     pub(super) fn mean_uncertainty(&self) -> f64 {
         let (intercept, slope) = self.sampling;
-        self.mean_privacy_variance() + intercept + slope * self.spread.iter().sum::<f64>()
+        let records = if self.records.is_empty() {
+            intercept + slope * self.spread.iter().sum::<f64>()
+        } else {
+            self.mean_along(&self.records)
+        };
+        self.mean_privacy_variance() + records
     }
 
     /// The average of the part that is due to the privacy noise.
     pub(super) fn mean_privacy_variance(&self) -> f64 {
-        let diagonal = self.covariance.iter().step_by(self.inputs() + 2);
+        self.mean_along(&self.covariance)
+    }
+
+    /// The average over inputs of the variance of predictions, with this covariance of intercept and slopes.
+    fn mean_along(&self, covariance: &[f64]) -> f64 {
+        let diagonal = covariance.iter().step_by(self.inputs() + 2);
         diagonal
             .zip(std::iter::once(&1.0).chain(&self.spread))
             .map(|(variance, spread)| variance * spread)
@@ -251,4 +264,12 @@ impl Frame {
         };
         Ok((frame, observed, moved))
     }
+}
+
+/// The variance of a prediction at $z$, with this covariance of intercept and slopes.
+fn along(covariance: &[f64], z: &[f64]) -> f64 {
+    let n = z.len() + 1;
+    let of = |row: &[f64]| row[0] + dot(&row[1..], z);
+    let (first, rest) = covariance.split_at(n);
+    of(first) + rest.chunks_exact(n).zip(z).map(|(row, z)| z * of(row)).sum::<f64>()
 }

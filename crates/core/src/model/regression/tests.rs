@@ -56,7 +56,7 @@ fn frame_after(d: usize, released: &[f64]) -> Frame {
     let frame = Frame::new(d);
     let radius = frame.radius(1.0);
     let (mut frame, observed, _) = frame.observe(&released, radius, 1.0).expect("finite moments");
-    coefficients::infer(&mut frame, &[observed], 1.0).expect("a proper posterior");
+    coefficients::infer(&mut frame, &[observed], &[], 1.0).expect("a proper posterior");
     frame
 }
 

@@ -2,6 +2,7 @@
 
 use super::{FeaturesPlan, NetworkPlan, RefinementPlan, RegressionPlan, ResidualsPlan};
 use crate::field::{self, FieldError};
+use crate::model::CoefficientPrior;
 
 impl RegressionPlan {
     /// Checks that every field is in range and consistent with the others.
@@ -25,6 +26,12 @@ impl RegressionPlan {
         }
         let (ResidualsPlan::Histogram { noise_multiplier } | ResidualsPlan::Squares { noise_multiplier }) =
             self.residuals;
+        CoefficientPrior::validate(&self.priors, self.inputs)?;
+        if !self.priors.is_empty() && self.refinement.is_some() {
+            let (expected, found) =
+                ("empty where there is a refinement", format!("{} priors", self.priors.len()));
+            return Err(FieldError { field: "priors".into(), expected: expected.into(), found });
+        }
         field::number("residuals.noise_multiplier", noise_multiplier, field::NOISE_MULTIPLIER)?;
         field::number("expected.linear", self.expected.linear, 0.0..=1e30)?;
         field::number("expected.features", self.expected.features, -1e30..=1e30)?;
