@@ -245,10 +245,13 @@ impl RegressionPlan {
             residuals,
             priors: Vec::new(),
             expected: Expected { linear: 1.0, features: f64::NAN },
-            why: vec![format!(
-                "{} rounds of moments over all records, each in coordinates whitened by the one before",
-                ROUNDS.len()
-            )],
+            why: vec![
+                format!(
+                    "{} rounds of moments over all records, each in coordinates whitened by the one before",
+                    ROUNDS.len()
+                ),
+                "coefficients without a stated prior have a normal one about 0 that is as wide as if any direction of the inputs could explain all of the variance of targets; that variance is estimated with them".into(),
+            ],
         };
         plan.expected.linear = plan.expect_linear();
         plan.expected.features = plan.expected.linear;
