@@ -141,4 +141,6 @@ impl Model for Regression {
 #[cfg(test)]
 mod coefficients_tests;
 #[cfg(test)]
+mod coverage_tests;
+#[cfg(test)]
 mod tests;

@@ -191,6 +191,14 @@ impl Posterior for RegressionPosterior {
         Some(&self.predictor.frame.centre)
     }
 
+    /// The simulations are those of `table_of_function_coverage`.
+    fn warnings(&self, _inputs: &[String]) -> Vec<String> {
+        let warning = "intervals of effects and of the mean are approximate: random features and networks leave errors that \
+                       their intervals do not count, so that 95 % intervals of the mean held 80 to 93 % of true values on simulated records; \
+                       intervals of new targets are not affected";
+        self.is_refined().then(|| warning.to_owned()).into_iter().collect()
+    }
+
     fn save(&self) -> Result<Saved, ModelError> {
         Saved::of(self)
     }
