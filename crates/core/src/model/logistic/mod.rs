@@ -21,6 +21,26 @@
 //! columns are assumed to be independent, and their dependence is estimated from the scores. Intervals of scores then have a coverage of at least 88 %
 //! on simulated columns of ten levels with typical scores, and less where levels are rare or classes nearly separable.
 //!
+//! # Coverage
+//! 95 % intervals of up to 30 weights cover the truth where noise is small, and hold more than they must where it hides the weights. The share of
+//! weights within their interval, for uniform numbers with this correlation and scores $w \cdot x$ of this standard deviation, at epsilon 0.3 / 1 / 8 and delta
+//! 1e-5, of 100 data sets in each cell with 5 inputs and of 40 with 12; the ignored test `table_of_logistic_coverage` prints it:
+//!
+//! | inputs | score sd | correlation | 1,000 records | 3,000 | 10,000 |
+//! |---|---|---|---|---|---|
+//! | 5 | 1 | 0 | 1.00 / 1.00 / 0.97 | 1.00 / 0.98 / 0.96 | 0.97 / 0.97 / 0.97 |
+//! | 5 | 2 | 0 | 1.00 / 0.99 / 0.96 | 1.00 / 0.99 / 0.95 | 0.98 / 0.96 / 0.95 |
+//! | 5 | 3 | 0 | 1.00 / 0.99 / 0.95 | 0.99 / 0.98 / 0.95 | 0.97 / 0.98 / 0.96 |
+//! | 5 | 1 | 0.8 | 1.00 / 1.00 / 0.97 | 1.00 / 1.00 / 0.94 | 1.00 / 0.98 / 0.95 |
+//! | 5 | 2 | 0.8 | 1.00 / 1.00 / 0.99 | 1.00 / 1.00 / 0.94 | 0.99 / 0.98 / 0.96 |
+//! | 5 | 3 | 0.8 | 0.97 / 0.96 / 0.96 | 0.98 / 0.97 / 0.96 | 0.97 / 0.95 / 0.96 |
+//! | 12 | 1 | 0 | 1.00 / 1.00 / 0.97 | 1.00 / 1.00 / 0.95 | 1.00 / 0.97 / 0.95 |
+//! | 12 | 2 | 0 | 1.00 / 1.00 / 0.98 | 1.00 / 1.00 / 0.95 | 1.00 / 0.97 / 0.95 |
+//! | 12 | 3 | 0 | 1.00 / 1.00 / 0.97 | 1.00 / 1.00 / 0.96 | 1.00 / 0.98 / 0.97 |
+//! | 12 | 1 | 0.8 | 1.00 / 1.00 / 1.00 | 1.00 / 1.00 / 0.97 | 1.00 / 1.00 / 0.94 |
+//! | 12 | 2 | 0.8 | 1.00 / 1.00 / 1.00 | 1.00 / 1.00 / 0.98 | 1.00 / 1.00 / 0.96 |
+//! | 12 | 3 | 0.8 | 1.00 / 1.00 / 1.00 | 1.00 / 1.00 / 0.99 | 1.00 / 0.99 / 0.96 |
+//!
 //! ```
 //! use reticent_core::budget::{Adjacency, Privacy, Unlimited};
 //! use reticent_core::model::logistic::LogisticPlan;
@@ -152,6 +172,8 @@ impl Model for Logistic {
     }
 }
 
+#[cfg(test)]
+mod coverage_tests;
 #[cfg(test)]
 mod exact_tests;
 #[cfg(test)]

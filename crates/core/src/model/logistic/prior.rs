@@ -5,6 +5,9 @@ use crate::math::matrix;
 use crate::math::vector::dot;
 use crate::model::coefficient_prior::{CoefficientPrior, StatedPriors};
 
+/// The 95 % quantile of a standard normal variable.
+const NORMAL_QUANTILE: f64 = 1.644_85;
+
 /// With $R$ the projection to the stated coefficients, the precision of the weights is $\alpha(I - R)$ and what the stated priors add.
 pub(super) struct WeightPrior {
     gamma: Gamma,
@@ -28,6 +31,14 @@ impl WeightPrior {
     /// $\alpha$ before any record: $1/E[\alpha^{-1}]$.
     pub(super) fn start(&self) -> f64 {
         (self.gamma.shape - 1.0) / self.gamma.rate
+    }
+
+    /// The lower 5 % quantile of $\alpha$ before any record, by the approximation of Wilson and Hilferty, "The distribution of chi-square", 1931.
+    pub(super) fn low(&self) -> f64 {
+        let Gamma { shape, rate } = self.gamma;
+        let ninth = 1.0 / (9.0 * shape);
+        let root = 1.0 - ninth - NORMAL_QUANTILE * ninth.sqrt();
+        shape * root.max(0.1).powi(3) / rate
     }
 
     /// The prior precision of the weights.
@@ -75,4 +86,18 @@ pub(super) fn row(prior: &CoefficientPrior, size: usize) -> Vec<f64> {
     let mut row = vec![0.0; size];
     prior.weights.iter().for_each(|&(k, factor)| row[k] += factor);
     row
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// For a shape of 2 the distribution function is $1 - e^{-x}(1 + x)$ with $x$ the rate times $\alpha$.
+    #[test]
+    fn low_precisions_are_quantiles() {
+        let prior = WeightPrior::new(Gamma { shape: 2.0, rate: 10.0 }, &[], 3).expect("no stated priors");
+        let x = 10.0 * prior.low();
+        let below = 1.0 - (-x).exp() * (1.0 + x);
+        assert!((below - 0.05).abs() < 0.005, "{below}");
+    }
 }

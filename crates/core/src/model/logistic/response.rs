@@ -15,6 +15,11 @@
 //! inputs](super::remainder) with the released second moments, at the weights found so far: curvatures are mapped from one place to the other,
 //! and $\Delta$ is the path on simulated inputs without noise, minus $Lw$ there. That is post-processing.
 //!
+//! Few weights say little about the precision $\alpha$ of their prior, least of all where noise hides most of them: the one estimated from the
+//! directions that are known would narrow the intervals of the others. So the mean is that for the estimated $\alpha$, and intervals hold for a prior as
+//! wide as its hyperprior allows: the covariance is the second moment about that mean for $\alpha$ at its lower 5 % quantile. Records that determine
+//! all weights make no difference between both.
+//!
 //! Under much noise a released curvature, its eigenvalues made positive, is far larger than any that is possible, and would claim information that
 //! scores do not have. So it is combined with the curvature of uniform inputs, by the variances of both, before anything is derived from it.
 
@@ -90,7 +95,7 @@ pub(super) fn posterior(path: &Path, prior: &WeightPrior) -> Option<[Moments; 2]
     let curvatures = Curvatures::new(path)?;
     let mut alpha = prior.start();
     let mut found = (path.weights.clone(), vec![0.0; n * n]);
-    let mut naive = found.clone();
+    let (mut naive, mut wide) = (found.clone(), found.clone());
     let mut spread = vec![0.0; n * n];
     for _ in 0..LINEARISATIONS {
         let (linear, o, noise) = curvatures.linearised(path, &found.0, &spread)?;
@@ -102,7 +107,16 @@ pub(super) fn posterior(path: &Path, prior: &WeightPrior) -> Option<[Moments; 2]
             alpha = prior.alpha(&found.0, &found.1);
         }
         naive = given(&o, &linear.gain, &linear.records, (prior, alpha), n)?;
+        let low = alpha.min(prior.low());
+        let unknown = unknown_curvature(&linear, prior.moments(low)?, noise, n);
+        wide = given(&o, &linear.gain, &added(&known, &unknown, 1.0), (prior, low), n)?;
     }
+    let (far, mut covariance) = wide;
+    let gap: Vec<f64> = added(&far, &found.0, -1.0);
+    for (row, a) in covariance.chunks_exact_mut(n).zip(&gap) {
+        row.iter_mut().zip(&gap).for_each(|(x, b)| *x += a * b);
+    }
+    found.1 = covariance;
     let moments = [found, naive].map(|(mean, covariance)| Moments { mean, covariance });
     moments.iter().all(|m| m.mean.iter().chain(&m.covariance).all(|x| x.is_finite())).then_some(moments)
 }
