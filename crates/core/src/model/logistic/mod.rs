@@ -6,22 +6,40 @@
 //! - [`VariationalLogistic`] is Algorithm 5 of the paper, for the [engine](crate::engine::vb) of variational Bayes: it releases $(y - \frac12)x$ and
 //!   $E[\omega]xx^T$.
 //! - [`LogisticPlan`] is the recommended method. The mean of $q(w)$ solves $\sum (y - p)x = \alpha w$, and the noise
-//!   in a released $E[\omega]xx^T$ times
-//!   $w$ is far larger than that of a release of this sum itself. So it releases the sum at the current weights, in a
-//!   few steps, and the matrix
-//!   twice, with a small share of the budget, for step sizes and for the posterior. Its posterior accounts for the
+//!   in a released $E[\omega]xx^T$ times $w$ is far larger than that of a release of this sum itself. So it releases the sum at the current weights,
+//!   in a few steps, and the matrix twice, with a small share of the budget, for step sizes and for the posterior. Its posterior accounts for the
 //!   noise of all steps.
-//!   With more than 30 weights it releases sums of inputs by class and scores of centred inputs. The centred
-//!   second-moment matrix replaces
-//!   the curvature matrix. All scores are pooled by assuming that $w \cdot x$ is normal over records. Each
-//!   column then has its own precision. 95 % intervals of scores have a coverage of 90 to 98 % on simulated
-//!   levels and numbers, and less where classes are nearly separable. With more than 300 weights, or if the second
-//!   moments would be mostly
-//!   noise, it does not release them, so that time and memory grow linearly with the number of weights: columns are
-//!   assumed to be independent, and
-//!   their dependence is estimated from the scores. Intervals of scores then have a coverage of at least 88 % on
-//!   simulated columns of ten
-//!   levels with typical scores, and less where levels are rare or classes nearly separable.
+//!
+//! Scores are weighted, so that the noise need not cover the longest possible ones. The weights are chosen for the number of records and the budget,
+//! and tend to 1 as the noise becomes small: then the fit tends to the one without privacy. That one, of up to 300 weights, is the mode of
+//! the posterior with the curvature of the log likelihood there, as other programs find it.
+//!
+//! With more than 30 weights a private fit releases sums of inputs by class and scores of centred inputs. The centred second-moment matrix replaces
+//! the curvature matrix. All scores are pooled by assuming that $w \cdot x$ is normal over records. Each column then has its own precision. 95 %
+//! intervals of scores have a coverage of 90 to 98 % on simulated levels and numbers, and less where classes are nearly separable. With more than 300
+//! weights, or if the second moments would be mostly noise, it does not release them, so that time and memory grow linearly with the number of weights:
+//! columns are assumed to be independent, and their dependence is estimated from the scores. Intervals of scores then have a coverage of at least 88 %
+//! on simulated columns of ten levels with typical scores, and less where levels are rare or classes nearly separable.
+//!
+//! # Coverage
+//! 95 % intervals of up to 30 weights cover the truth where noise is small, and hold more than they must where it hides the weights. The share of
+//! weights within their interval, for uniform numbers with this correlation and scores $w \cdot x$ of this standard deviation, at epsilon 0.3 / 1 / 8 and delta
+//! 1e-5, of 100 data sets in each cell with 5 inputs and of 40 with 12; the ignored test `table_of_logistic_coverage` prints it:
+//!
+//! | inputs | score sd | correlation | 1,000 records | 3,000 | 10,000 |
+//! |---|---|---|---|---|---|
+//! | 5 | 1 | 0 | 1.00 / 1.00 / 0.97 | 1.00 / 0.98 / 0.96 | 0.97 / 0.97 / 0.97 |
+//! | 5 | 2 | 0 | 1.00 / 0.99 / 0.96 | 1.00 / 0.99 / 0.95 | 0.98 / 0.96 / 0.95 |
+//! | 5 | 3 | 0 | 1.00 / 0.99 / 0.95 | 0.99 / 0.98 / 0.95 | 0.97 / 0.98 / 0.96 |
+//! | 5 | 1 | 0.8 | 1.00 / 1.00 / 0.97 | 1.00 / 1.00 / 0.94 | 1.00 / 0.98 / 0.95 |
+//! | 5 | 2 | 0.8 | 1.00 / 1.00 / 0.99 | 1.00 / 1.00 / 0.94 | 0.99 / 0.98 / 0.96 |
+//! | 5 | 3 | 0.8 | 0.97 / 0.96 / 0.96 | 0.98 / 0.97 / 0.96 | 0.97 / 0.95 / 0.96 |
+//! | 12 | 1 | 0 | 1.00 / 1.00 / 0.97 | 1.00 / 1.00 / 0.95 | 1.00 / 0.97 / 0.95 |
+//! | 12 | 2 | 0 | 1.00 / 1.00 / 0.98 | 1.00 / 1.00 / 0.95 | 1.00 / 0.97 / 0.95 |
+//! | 12 | 3 | 0 | 1.00 / 1.00 / 0.97 | 1.00 / 1.00 / 0.96 | 1.00 / 0.98 / 0.97 |
+//! | 12 | 1 | 0.8 | 1.00 / 1.00 / 1.00 | 1.00 / 1.00 / 0.97 | 1.00 / 1.00 / 0.94 |
+//! | 12 | 2 | 0.8 | 1.00 / 1.00 / 1.00 | 1.00 / 1.00 / 0.98 | 1.00 / 1.00 / 0.96 |
+//! | 12 | 3 | 0.8 | 1.00 / 1.00 / 1.00 | 1.00 / 1.00 / 0.99 | 1.00 / 0.99 / 0.96 |
 //!
 //! ```
 //! use reticent_core::budget::{Adjacency, Privacy, Unlimited};
@@ -46,19 +64,24 @@
 //! than 30 weights are approximate: a plan states so under "why".
 
 mod basis;
+mod bounds;
 mod columns;
 mod curvature;
+mod exact;
 mod frame;
 mod independent_columns;
 mod plan;
+mod planned;
 mod pooled;
 mod precision;
+mod prior;
 mod products;
 mod query;
 mod remainder;
 mod response;
 mod validate;
 mod variational;
+mod walk;
 
 pub use plan::{LogisticPlan, LogisticRound};
 pub use variational::{SecondMoments, VariationalLogistic};
@@ -79,7 +102,7 @@ pub(crate) fn features(record: &[f64]) -> (Vec<f64>, f64) {
     (x, target)
 }
 
-/// As [`inputs`], into a vector that is as long as the record.
+/// As [`features`], into a vector that is as long as the record.
 pub(crate) fn write_features(record: &[f64], x: &mut [f64]) -> f64 {
     let (target, inputs) = record.split_last().unwrap_or((&0.0, &[]));
     x.iter_mut().zip(inputs).for_each(|(x, input)| *x = input.clamp(-1.0, 1.0));
@@ -135,7 +158,11 @@ impl Model for Logistic {
         } else {
             settings.number("prior-variance")
         };
-        Ok(Box::new(LogisticPlan::new(&shape.columns, shape.records, prior_variance, privacy)?))
+        let (columns, records, priors) = (&shape.columns, shape.records, shape.priors.clone());
+        Ok(Box::new(LogisticPlan::with_priors(columns, records, prior_variance, privacy, priors)?))
+    }
+    fn takes_priors(&self) -> bool {
+        true
     }
     fn parse_plan(&self, _: &TableShape, plan: &Value) -> Result<Box<dyn Planned>, ModelError> {
         Ok(Box::new(parse::<LogisticPlan>(self.name(), plan)?))
@@ -145,6 +172,10 @@ impl Model for Logistic {
     }
 }
 
+#[cfg(test)]
+mod coverage_tests;
+#[cfg(test)]
+mod exact_tests;
 #[cfg(test)]
 mod pooled_tests;
 #[cfg(test)]

@@ -1,25 +1,23 @@
 //! Planning and running a private fit.
 
-use crate::budget::{Adjacency, Cost, Ledger, Privacy, Unlimited};
+use crate::budget::{Adjacency, Cost, Guarantee, Ledger, NotPrivate, Privacy, Unlimited};
 use crate::engine::exact_delta;
 use crate::family::{Gamma, Moments};
-use crate::math::matrix;
 use crate::model::known_targets::KnownTargets;
 use crate::model::linear::LinearPosterior;
-use crate::model::logistic::columns::agree;
-use crate::model::logistic::curvature::{Curvature, variance_ratio};
+use crate::model::logistic::bounds;
+use crate::model::logistic::exact::maximise;
 use crate::model::logistic::independent_columns::independent_columns;
 use crate::model::logistic::pooled::pool;
-use crate::model::logistic::query::{CentredScores, ClassSums, Curvatures, Products, Scores};
-use crate::model::logistic::response::{Path, Segment, posterior};
-use crate::model::planned::{out_of_range, same_columns};
+use crate::model::logistic::prior::WeightPrior;
+use crate::model::logistic::query::{CentredScores, ClassSums, Curvatures, Products, RESIDUAL_BOUND, Scores};
+use crate::model::logistic::response::posterior;
+use crate::model::{CoefficientPrior, known_targets};
 use crate::model::{DefinitionError, FitError};
-use crate::model::{Estimate, ModelError, Planned, Posterior, TableShape, known_targets};
 use crate::receipt::Receipt;
 use crate::wall::{Geometry, NoiseSource, Plan, PlanError, Records, Sampler, SumId, Sums, Wall};
 use reticent_accounting::gaussian;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 /// The plan of a private logistic regression, chosen from public numbers only. It can be edited and run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -30,8 +28,11 @@ pub struct LogisticPlan {
     pub columns: Vec<usize>,
     /// The neighbour relation of data sets.
     pub adjacency: Adjacency,
-    /// $r$: the typical length of inputs, with the constant 1 of the bias.
+    /// $r$: records whose inputs, with the constant 1 of the bias, are longer are weighted down.
     pub radius: f64,
+    /// $c$: the maximum of the weighted difference between a class and its probability; 1 does not weight it.
+    #[serde(default = "residual_bound")]
+    pub residual_bound: f64,
     /// The standard deviation of the noise in the number of records with a known target, where that is needed: with sums of inputs by class.
     pub count_noise: Option<f64>,
     /// Two rounds of a curvature at the weights so far and then steps; or one round that starts with sums of inputs by class.
@@ -42,6 +43,9 @@ pub struct LogisticPlan {
     pub ridge: f64,
     /// Prior of the precision of the weights; of each column where there are products of centred inputs.
     pub prior: Gamma,
+    /// Stated priors of coefficients, as functions of the weights with the bias last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub priors: Vec<CoefficientPrior>,
     /// The reasons for these choices.
     pub why: Vec<String>,
 }
@@ -105,9 +109,6 @@ const AVERAGED: f64 = 0.7;
 /// The ridge over the noise of the average score of the second round.
 const RIDGE: f64 = 0.3;
 
-/// Curvatures are increased by this share of the norm of their noise, so that steps do not overshoot.
-const OVERSHOOT: f64 = 0.5;
-
 /// The shape of the prior of the precision of the weights.
 const SHAPE: f64 = 2.0;
 
@@ -123,18 +124,43 @@ impl LogisticPlan {
         prior_variance: f64,
         privacy: Option<&Privacy>,
     ) -> Result<Self, FitError> {
+        let kind = Self::kind_for(columns, records, privacy, false)?;
+        Self::with(columns, records, prior_variance, privacy, kind)
+    }
+
+    /// As [`new`](Self::new), with stated priors of coefficients. Too many weights for second moments cannot have them:
+    /// such a plan is not [valid](Self::validate).
+    ///
+    /// # Errors
+    /// [`FitError`] if the arguments are invalid.
+    pub fn with_priors(
+        columns: &[usize],
+        records: usize,
+        prior_variance: f64,
+        privacy: Option<&Privacy>,
+        priors: Vec<CoefficientPrior>,
+    ) -> Result<Self, FitError> {
+        let kind = Self::kind_for(columns, records, privacy, !priors.is_empty())?;
+        Ok(Self { priors, ..Self::with(columns, records, prior_variance, privacy, kind)? })
+    }
+
+    fn kind_for(
+        columns: &[usize],
+        records: usize,
+        privacy: Option<&Privacy>,
+        stated: bool,
+    ) -> Result<Kind, FitError> {
         let size = 1 + columns.iter().sum::<usize>();
-        let kind = if size > MAX_PRODUCT_WEIGHTS {
+        Ok(if size > MAX_PRODUCT_WEIGHTS {
             Kind::Columns
-        } else if size <= MAX_MATRIX_WEIGHTS || columns.len() == 1 {
-            // One column has no products.
+        } else if size <= MAX_MATRIX_WEIGHTS || columns.len() == 1 || privacy.is_none() {
+            // One column has no products, and without noise nothing has to be assumed.
             Kind::Matrix
-        } else if noise_to_signal(size, records, privacy)? > MAX_NOISE_TO_SIGNAL {
+        } else if !stated && noise_to_signal(size, records, privacy)? > MAX_NOISE_TO_SIGNAL {
             Kind::Columns
         } else {
             Kind::Pooled
-        };
-        Self::with(columns, records, prior_variance, privacy, kind)
+        })
     }
 
     /// A plan of this kind.
@@ -151,12 +177,20 @@ impl LogisticPlan {
             return Err(FitError::Definition(DefinitionError::Logistic));
         }
         let size = 1 + columns.iter().sum::<usize>();
-        // A level is 1; a number is between -1 and 1, and its square 1/2 or less for most records.
-        let square: f64 = 1.0 + columns.iter().map(|&c| if c == 1 { 0.5 } else { 1.0 }).sum::<f64>();
-        let radius = square.sqrt();
         let mu = mu_allowed(privacy)?;
         let adjacency = privacy.map_or(Adjacency::ReplaceOne, Privacy::adjacency);
         let factor = adjacency.sensitivity_factor(2.0);
+        let noise = factor / (mu * SHARES[1].1.sqrt());
+        let (radius, residual_bound) = match (kind, privacy) {
+            (Kind::Matrix, None) => ((size as f64).sqrt(), 1.0),
+            (Kind::Matrix, Some(_)) => bounds::choose(columns, records as f64, noise),
+            // A level is 1; a number is between -1 and 1, and its square 1/2 or less for most records.
+            _ => {
+                let square = columns.iter().map(|&c| if c == 1 { 0.5 } else { 1.0 }).sum::<f64>();
+                ((1.0 + square).sqrt(), RESIDUAL_BOUND)
+            }
+        };
+        let noise = noise * residual_bound * radius;
         let noise_to_signal = noise_to_signal(size, records, privacy)?;
         let steps = match (privacy, kind) {
             (None, _) => STEPS_WITHOUT_PRIVACY,
@@ -186,21 +220,29 @@ impl LogisticPlan {
             Kind::Pooled => vec![round(Some(SUMS.0 + SUMS.1 * noise_to_signal.min(1.0)), Some(PRODUCTS))],
             Kind::Columns => vec![round(Some(SUMS.0 + SUMS.1 * noise_to_signal.min(1.0)), None)],
         };
-        let noise = factor * 0.5 * radius / (mu * SHARES[1].1.sqrt());
         let ridge = (1.0 / prior_variance).min(1.0) + if privacy.is_some() { RIDGE * noise } else { 0.0 };
-        let mut why = vec![format!(
-            "records are weighted as if their inputs were no longer than {radius:.2}, which most are"
-        )];
-        why.extend(match kind {
-            Kind::Matrix => [
+        let why = match (kind, privacy) {
+            (Kind::Matrix, None) => vec![
+                "without privacy no record is weighted: the fit is the mode of the posterior, with the curvature of the log likelihood there".into(),
+            ],
+            (Kind::Matrix, Some(_)) => vec![
                 format!(
-                    "{steps} steps in each of two rounds over all records: scores are weighted so that none is longer than half of that"
+                    "records are weighted as if their inputs were no longer than {radius:.2}, and their residuals no larger than {residual_bound:.2}: that minimises the expected variance for so many records and this budget"
                 ),
+                format!("{steps} steps in each of two rounds over all records"),
                 format!(
                     "the noise of the average of the last {steps} scores is {noise:.1} in each, so weights are shrunk by a ridge penalty of {ridge:.1} during the steps"
                 ),
             ],
-            Kind::Pooled => [
+            _ => {
+                vec![format!(
+                    "records are weighted as if their inputs were no longer than {radius:.2}, which most are"
+                )]
+            }
+        };
+        let more = match kind {
+            Kind::Matrix => Vec::new(),
+            Kind::Pooled => vec![
                 format!(
                     "sums of inputs by class, then centred second moments and {steps} steps over all records: centred inputs are shorter, so their noise is smaller"
                 ),
@@ -208,7 +250,7 @@ impl LogisticPlan {
                     "with {size} weights, scores of records are assumed to be normally distributed, so that all releases are pooled: intervals are approximate"
                 ),
             ],
-            Kind::Columns => [
+            Kind::Columns => vec![
                 format!(
                     "sums of inputs by class, then {steps} steps over all records, with centred inputs: they are shorter, so their noise is smaller"
                 ),
@@ -217,12 +259,26 @@ impl LogisticPlan {
                     if size > MAX_PRODUCT_WEIGHTS { "too many" } else { "mostly noise" }
                 ),
             ],
-        });
+        };
+        let why = why.into_iter().chain(more).collect();
         let averaged = (AVERAGED * steps as f64).round() as u64;
         let prior = Gamma { shape: SHAPE, rate: (SHAPE - 1.0) * prior_variance };
         let columns = columns.to_vec();
         let count_noise = count.map(noise_of);
-        Ok(Self { records, columns, adjacency, radius, count_noise, rounds, averaged, ridge, prior, why })
+        Ok(Self {
+            records,
+            columns,
+            adjacency,
+            radius,
+            residual_bound,
+            count_noise,
+            rounds,
+            averaged,
+            ridge,
+            prior,
+            priors: Vec::new(),
+            why,
+        })
     }
 
     /// Number of weights, with the bias.
@@ -260,7 +316,7 @@ impl LogisticPlan {
             let (what, geometry) = if by_class.is_some() {
                 ("weighted scores of centred inputs", CentredScores::geometry())
             } else {
-                ("weighted scores", Scores::geometry(radius))
+                ("weighted scores", Scores::geometry(radius, self.residual_bound))
             };
             let scores = sums(what, k, size, geometry, round.score_noise, round.steps);
             by_class.into_iter().chain(curvature).chain([scores])
@@ -355,9 +411,14 @@ impl LogisticPlan {
             None => (ids, self.records as f64),
         };
         Ok(match self.kind() {
+            Some(Kind::Matrix) if wall.guarantee() == Guarantee::None(NotPrivate::NoNoise) => {
+                let moments = maximise(self, wall, ids)?;
+                ([moments.clone(), moments], Vec::new(), 0)
+            }
             Some(Kind::Matrix) => {
+                let prior = WeightPrior::new(self.prior, &self.priors, self.size());
                 let (path, projections) = self.walk(wall, ids)?;
-                let moments = posterior(&path, self.prior).ok_or(FitError::Improper)?;
+                let moments = prior.and_then(|prior| posterior(&path, &prior)).ok_or(FitError::Improper)?;
                 (moments, Vec::new(), projections)
             }
             Some(Kind::Pooled) => {
@@ -375,8 +436,15 @@ impl LogisticPlan {
 
     /// Prior moments of the weights, with the diagonal of their covariance.
     fn prior_moments(&self) -> Moments {
-        let variance = self.prior.rate / (self.prior.shape - 1.0);
-        Moments { mean: vec![0.0; self.size()], covariance: vec![variance; self.size()] }
+        let (size, variance) = (self.size(), self.prior.rate / (self.prior.shape - 1.0));
+        let stated = (!self.priors.is_empty()).then(|| WeightPrior::new(self.prior, &self.priors, size));
+        match stated.flatten().and_then(|prior| prior.moments(prior.start())) {
+            Some((mean, covariance)) => {
+                let covariance = covariance.into_iter().step_by(size + 1).collect();
+                Moments { mean, covariance }
+            }
+            None => Moments { mean: vec![0.0; size], covariance: vec![variance; size] },
+        }
     }
 
     /// As [`fit`](Self::fit), without privacy and without a ledger, for public records.
@@ -386,52 +454,11 @@ impl LogisticPlan {
     pub fn fit_openly(&self, records: Records, source: NoiseSource) -> Result<LinearPosterior, FitError> {
         Ok(self.fit(records, source, None, Box::new(Unlimited))?.0)
     }
+}
 
-    /// Takes all steps; returns how many eigenvalues of curvatures were not positive.
-    fn walk(&self, wall: &mut Wall, ids: &[SumId]) -> Result<(Path, u64), FitError> {
-        let (size, radius) = (self.size(), self.radius);
-        let mut weights = vec![0.0; size];
-        let (mut mean, mut step) = (vec![0.0; size], vec![0.0; size]);
-        let mut known: Option<Curvature> = None;
-        let (mut legs, mut ratio, mut projections) = (Vec::new(), 1.0, 0);
-        let (mut curvatures, mut between) = (Vec::new(), Vec::new());
-        for (k, round) in self.rounds.iter().enumerate() {
-            let released = wall.sum(ids[2 * k], &Curvatures { weights: &weights, radius })?;
-            let found = Curvature::read(&released, &self.columns);
-            curvatures.push(found.clone());
-            between.clone_from(&weights);
-            let curvature = known.take().map_or_else(|| found.clone(), |first| first.updated(&found));
-            ratio = variance_ratio(&released, radius, size);
-            let over = OVERSHOOT * curvature.spectral();
-            let (steep, moved) = curvature.mapped(|value| value.max(0.0) + over + self.ridge)?;
-            projections += moved;
-            let inverse = matrix::symmetric_inverse(&steep.elements, size).ok_or(FitError::Improper)?;
-            known = Some(if k == 0 { curvature.mapped(|value| value.max(0.0))?.0 } else { curvature });
-            let mut noise_sd = 0.0;
-            for taken in 0..round.steps {
-                let mut released = wall.sum(ids[2 * k + 1], &Scores { weights: &weights, radius })?;
-                noise_sd = released.noise_sd[0];
-                agree(&mut released.values, &self.columns);
-                released.values.iter_mut().zip(&weights).for_each(|(g, w)| *g -= self.ridge * w);
-                matrix::times(&inverse, size, &released.values, &mut step);
-                weights.iter_mut().zip(&step).for_each(|(w, step)| *w += step);
-                if k == 1 && taken >= round.steps - self.averaged {
-                    let share = 1.0 / self.averaged as f64;
-                    mean.iter_mut().zip(&weights).for_each(|(mean, w)| *mean += share * w);
-                }
-            }
-            legs.push(Segment { inverse, steps: round.steps, noise_sd });
-        }
-        let (Ok(legs), Ok([first, second])) = (legs.try_into(), <[Curvature; 2]>::try_from(curvatures))
-        else {
-            return Err(FitError::Definition(DefinitionError::Logistic));
-        };
-        let (ridge, averaged, variance_ratio) = (self.ridge, self.averaged, ratio);
-        let expected = Curvature::expected(&self.columns, self.records as f64);
-        let path =
-            Path { legs, ridge, averaged, weights: mean, variance_ratio, expected, first, second, between };
-        Ok((path, projections))
-    }
+/// The bound of residuals of plans that do not state one.
+fn residual_bound() -> f64 {
+    RESIDUAL_BOUND
 }
 
 /// The GDP parameter $\mu$ that a budget allows; without privacy a large number. Releases may have noise multipliers $z$ with $\sum z^{-2} \le \mu^2$.
@@ -446,52 +473,4 @@ fn mu_allowed(privacy: Option<&Privacy>) -> Result<f64, FitError> {
 /// The approximate noise-to-signal ratio of a score.
 fn noise_to_signal(size: usize, records: usize, privacy: Option<&Privacy>) -> Result<f64, FitError> {
     Ok(4.0 * size as f64 / (mu_allowed(privacy)? * records as f64))
-}
-
-impl Planned for LogisticPlan {
-    fn to_json(&self) -> Value {
-        serde_json::to_value(self).expect("a plan is numbers and texts")
-    }
-
-    fn releases(&self) -> Result<Plan, ModelError> {
-        Ok(LogisticPlan::releases(self)?.0)
-    }
-
-    fn expected(&self) -> Vec<(String, f64)> {
-        self.ridge_penalty()
-            .map(|ridge| ("ridge penalty of each weight during the steps".into(), ridge))
-            .into_iter()
-            .collect()
-    }
-
-    fn why(&self) -> Vec<String> {
-        self.why.clone()
-    }
-
-    fn validate(&self, shape: &TableShape) -> Result<(), ModelError> {
-        same_columns("logistic", (&self.columns, self.records), shape)?;
-        LogisticPlan::validate(self).map_err(out_of_range("logistic"))
-    }
-
-    fn cost_estimate(&self) -> Estimate {
-        let (size, records) = (self.size() as f64, self.records as f64);
-        let steps: f64 = self.rounds.iter().map(|round| round.steps as f64).sum();
-        let matrices = self.rounds.iter().filter(|round| round.curvature_noise.is_some()).count() as f64;
-        let scores = |start: Estimate| start.releases(steps, size, records, 12.0 * size + 60.0);
-        let sums = |start: Estimate| start.releases(1.0, 3.0 * size, records, 12.0 * size + 60.0);
-        if matrices == 0.0 {
-            let post = steps * 2000.0 * size;
-            return sums(scores(Estimate::new(100.0 * size, post, 5.0 * size)));
-        }
-        let square = size * size;
-        // Every step is propagated to the posterior by matrix products.
-        let post = (1200.0 + 140.0 * steps) * square * size;
-        let start = Estimate::new(40.0 * square, post, 2.0 * square + 4.0 * size);
-        sums(scores(start)).releases(matrices, 0.5 * square, records, 2.0 * square + 60.0)
-    }
-
-    fn fit(&self, wall: &mut Wall) -> Result<(Box<dyn Posterior>, u64), ModelError> {
-        let (posterior, projections) = self.fit_through(wall)?;
-        Ok((Box::new(posterior), projections))
-    }
 }

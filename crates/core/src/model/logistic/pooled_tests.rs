@@ -111,14 +111,16 @@ fn total_score(values: &[f64], query: &impl Query) -> Vec<f64> {
 fn without_noise_pooled_scores_are_solved() {
     let columns = [20, 1, 15, 1];
     let (values, _) = simulate_dependent(5000, &columns, 4, (0.5, 1.0));
-    let plan = LogisticPlan::new(&columns, 5000, 1.0, None).unwrap();
+    let plan = LogisticPlan::with(&columns, 5000, 1.0, None, Kind::Pooled).unwrap();
     assert_eq!(plan.sums().len(), 4);
     // One column has no products with others: two rounds of a matrix and steps.
-    assert_eq!(LogisticPlan::new(&[40], 5000, 1.0, None).unwrap().sums().len(), 4);
+    let privacy = Privacy::new(1.0, 1e-6, Adjacency::ReplaceOne).unwrap();
+    assert_eq!(LogisticPlan::new(&[40], 5000, 1.0, Some(&privacy)).unwrap().sums().len(), 4);
     let records = Records::new(values.clone(), plan.size()).unwrap();
     let posterior = plan.fit_openly(records, NoiseSource::insecure_from_seed(1)).unwrap();
     let mean = &posterior.moments.mean;
-    let score = total_score(&values, &Scores { weights: mean, radius: plan.radius });
+    let score =
+        total_score(&values, &Scores { weights: mean, radius: plan.radius, bound: plan.residual_bound });
     // The remainder is due to the prior, which is about as large as the weights; scores at 0 are hundreds.
     let length = dot(mean, mean).sqrt();
     assert!(dot(&score, &score).sqrt() < 5.0 * length, "{score:?}");

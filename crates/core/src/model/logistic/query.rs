@@ -13,17 +13,22 @@ use reticent_noise::with_wide_vectors;
 /// Scale of the last coordinate of curvatures, over $r^2$: small, so that it takes little of the clipping norm.
 const LAST: f64 = 0.25;
 
+/// The bound $c$ of residuals where it is not a choice of the plan.
+pub(super) const RESIDUAL_BOUND: f64 = 0.5;
+
 /// The weighted scores at public weights, $uv(y - p)x$.
 pub(super) struct Scores<'a> {
     pub(super) weights: &'a [f64],
     pub(super) radius: f64,
+    /// $c$.
+    pub(super) bound: f64,
 }
 
 impl Scores<'_> {
     /// # Privacy
-    /// $|u(y - p)| \le \frac12$ and $\lVert vx\rVert \le r$.
-    pub(super) fn geometry(radius: f64) -> Geometry {
-        Geometry::Ball { radius: 0.5 * radius }
+    /// $|u(y - p)| \le c$ and $\lVert vx\rVert \le r$.
+    pub(super) fn geometry(radius: f64, bound: f64) -> Geometry {
+        Geometry::Ball { radius: bound * radius }
     }
 }
 
@@ -34,7 +39,7 @@ impl Query for Scores<'_> {
 
     fn contribute(&self, record: &[f64], out: &mut [f64]) {
         let target = write_features(record, out);
-        score(out, target, self.weights, self.radius, 1.0);
+        score(out, target, self.weights, (self.radius, self.bound), 1.0);
     }
 }
 
@@ -46,9 +51,9 @@ pub(super) struct CentredScores<'a> {
 
 impl CentredScores<'_> {
     /// # Privacy
-    /// As above with $R$ for $r$, so over $R$ it is a half. $R$ and the centre are released numbers.
+    /// As above with $R$ for $r$ and a bound of a half, so over $R$ it is that. $R$ and the centre are released numbers.
     pub(super) fn geometry() -> Geometry {
-        Scores::geometry(1.0)
+        Scores::geometry(1.0, RESIDUAL_BOUND)
     }
 }
 
@@ -60,18 +65,18 @@ impl Query for CentredScores<'_> {
     fn contribute(&self, record: &[f64], out: &mut [f64]) {
         let radius = self.frame.radius;
         let target = self.frame.write_features(record, out);
-        score(out, target, self.weights, radius, 1.0 / radius);
+        score(out, target, self.weights, (radius, RESIDUAL_BOUND), 1.0 / radius);
     }
 }
 
 /// Turns inputs $x$ into $uv(y - p)x$ times a number.
-fn score(x: &mut [f64], target: f64, weights: &[f64], radius: f64, by: f64) {
+fn score(x: &mut [f64], target: f64, weights: &[f64], (radius, bound): (f64, f64), by: f64) {
     with_wide_vectors(
         #[inline(always)]
         || {
             let p = sigmoid(wide_dot(x, weights));
             let residual = 0.5 * (target + 1.0) - p;
-            let by = by * weight(x, radius) * score_weight(p) * residual;
+            let by = by * weight(x, radius) * score_weight(p, bound) * residual;
             x.iter_mut().for_each(|x| *x *= by);
         },
     );
@@ -82,6 +87,8 @@ fn score(x: &mut [f64], target: f64, weights: &[f64], radius: f64, by: f64) {
 pub(super) struct Curvatures<'a> {
     pub(super) weights: &'a [f64],
     pub(super) radius: f64,
+    /// $c$.
+    pub(super) bound: f64,
 }
 
 impl Curvatures<'_> {
@@ -109,7 +116,7 @@ impl Query for Curvatures<'_> {
     fn contribute(&self, record: &[f64], out: &mut [f64]) {
         let (x, _) = features(record);
         let p = sigmoid(wide_dot(&x, self.weights));
-        let by = weight(&x, self.radius) * score_weight(p);
+        let by = weight(&x, self.radius) * score_weight(p, self.bound);
         let variance = p * (1.0 - p);
         let Some((last, out)) = out.split_last_mut() else { return };
         with_wide_vectors(
@@ -133,10 +140,10 @@ pub(super) fn outer(x: &[f64], by: f64, out: &mut [f64]) {
     }
 }
 
-/// The weight $u$ of a score.
+/// The weight $u = \min(1, c/\max(p, 1 - p))$ of a score, for a bound $c$ of residuals between a half and 1.
 #[inline(always)]
-pub(super) fn score_weight(p: f64) -> f64 {
-    0.5 / p.max(1.0 - p)
+pub(super) fn score_weight(p: f64, bound: f64) -> f64 {
+    (bound / p.max(1.0 - p)).min(1.0)
 }
 
 /// Products of centred inputs of different columns, times $\sqrt2$ as they represent two elements of a matrix, and

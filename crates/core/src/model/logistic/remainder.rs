@@ -3,6 +3,7 @@
 //! Inputs are normal with the released second moments, weighted as records are. Of their distribution only that of scores $w \cdot x$ matters, and
 //! for sums of several inputs that is about normal whatever the inputs are.
 
+use super::query::score_weight;
 use super::response::Segment;
 use crate::math::matrix;
 use crate::math::vector::{dot, sigmoid};
@@ -20,11 +21,13 @@ pub(super) struct Simulated {
     /// A standard normal number for each of the inputs.
     normals: Vec<f64>,
     weight: f64,
+    /// The bound of residuals.
+    bound: f64,
 }
 
 impl Simulated {
     /// Normal inputs whose weighted second moments are those of a positive definite curvature at weights 0.
-    pub(super) fn new(curvature: &[f64], size: usize) -> Option<Self> {
+    pub(super) fn new(curvature: &[f64], size: usize, bound: f64) -> Option<Self> {
         let last = size - 1;
         let weight = 4.0 * curvature[size * size - 1];
         let mean: Vec<f64> = (0..last).map(|k| 4.0 * curvature[k * size + last] / weight).collect();
@@ -50,7 +53,7 @@ impl Simulated {
             }
         }
         let normals = (0..DRAWS).map(|_| StandardNormal.sample(&mut rng)).collect();
-        Some(Self { size, rows, normals, weight })
+        Some(Self { size, rows, normals, weight, bound })
     }
 
     /// The curvature at weights, averaged over normal ones about them with this covariance.
@@ -64,7 +67,7 @@ impl Simulated {
             .map(|(x, normal)| {
                 matrix::times(covariance, self.size, x, &mut along);
                 let p = sigmoid(dot(x, weights) + normal * dot(x, &along).max(0.0).sqrt());
-                by * 0.5 / p.max(1.0 - p) * p * (1.0 - p)
+                by * score_weight(p, self.bound) * p * (1.0 - p)
             })
             .collect();
         matrix::weighted_squares(&self.rows, &each, self.size)
@@ -82,7 +85,7 @@ impl Simulated {
                 let mut score: Vec<f64> = weights.iter().map(|w| -ridge * w).collect();
                 for (x, class) in self.rows.chunks_exact(n).zip(&classes) {
                     let p = sigmoid(dot(x, &weights));
-                    let by = by * 0.5 / p.max(1.0 - p) * (class - p);
+                    let by = by * score_weight(p, self.bound) * (class - p);
                     score.iter_mut().zip(x).for_each(|(score, x)| *score += by * x);
                 }
                 matrix::times(&leg.inverse, n, &score, &mut step);

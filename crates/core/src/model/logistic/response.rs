@@ -15,14 +15,19 @@
 //! inputs](super::remainder) with the released second moments, at the weights found so far: curvatures are mapped from one place to the other,
 //! and $\Delta$ is the path on simulated inputs without noise, minus $Lw$ there. That is post-processing.
 //!
+//! Few weights say little about the precision $\alpha$ of their prior, least of all where noise hides most of them: the one estimated from the
+//! directions that are known would narrow the intervals of the others. So the mean is that for the estimated $\alpha$, and intervals hold for a prior as
+//! wide as its hyperprior allows: the covariance is the second moment about that mean for $\alpha$ at its lower 5 % quantile. Records that determine
+//! all weights make no difference between both.
+//!
 //! Under much noise a released curvature, its eigenvalues made positive, is far larger than any that is possible, and would claim information that
 //! scores do not have. So it is combined with the curvature of uniform inputs, by the variances of both, before anything is derived from it.
 
 use super::curvature::Curvature;
+use super::prior::WeightPrior;
 use super::remainder::{Simulated, lower};
-use crate::family::{Gamma, Moments};
+use crate::family::Moments;
 use crate::math::matrix;
-use crate::math::vector::dot;
 
 /// Linearisations of the path, each at the weights found by the one before.
 const LINEARISATIONS: usize = 8;
@@ -56,6 +61,8 @@ pub(super) struct Path {
     pub(super) weights: Vec<f64>,
     /// $b$.
     pub(super) variance_ratio: f64,
+    /// The bound of residuals.
+    pub(super) bound: f64,
     /// The curvature at weights 0 that is expected without a release, and the released one.
     pub(super) expected: Vec<f64>,
     pub(super) first: Curvature,
@@ -83,28 +90,33 @@ struct Linear {
 }
 
 /// The posterior of the weights, first with and then without the privacy noise; `None` if numbers are not finite.
-pub(super) fn posterior(path: &Path, prior: Gamma) -> Option<[Moments; 2]> {
+pub(super) fn posterior(path: &Path, prior: &WeightPrior) -> Option<[Moments; 2]> {
     let n = path.weights.len();
     let curvatures = Curvatures::new(path)?;
-    // With E[1/alpha] as the variance of weights instead of 1/E[alpha]: few weights carry little information about
-    // their precision, and intervals
-    // must include that.
-    let mut alpha = (prior.shape - 1.0) / prior.rate;
+    let mut alpha = prior.start();
     let mut found = (path.weights.clone(), vec![0.0; n * n]);
-    let mut naive = found.clone();
+    let (mut naive, mut wide) = (found.clone(), found.clone());
     let mut spread = vec![0.0; n * n];
     for _ in 0..LINEARISATIONS {
         let (linear, o, noise) = curvatures.linearised(path, &found.0, &spread)?;
         spread.clone_from(&linear.scores);
         let known = added(&linear.records, &linear.scores, 1.0);
         for _ in 0..ROUNDS {
-            let unknown = unknown_curvature(&linear, alpha, noise, n);
-            found = given(&o, &linear.gain, &added(&known, &unknown, 1.0), alpha, n)?;
-            let square = dot(&found.0, &found.0) + trace(&found.1, n);
-            alpha = (prior.shape - 1.0 + 0.5 * n as f64) / (prior.rate + 0.5 * square);
+            let unknown = unknown_curvature(&linear, prior.moments(alpha)?, noise, n);
+            found = given(&o, &linear.gain, &added(&known, &unknown, 1.0), (prior, alpha), n)?;
+            alpha = prior.alpha(&found.0, &found.1);
         }
-        naive = given(&o, &linear.gain, &linear.records, alpha, n)?;
+        naive = given(&o, &linear.gain, &linear.records, (prior, alpha), n)?;
+        let low = alpha.min(prior.low());
+        let unknown = unknown_curvature(&linear, prior.moments(low)?, noise, n);
+        wide = given(&o, &linear.gain, &added(&known, &unknown, 1.0), (prior, low), n)?;
     }
+    let (far, mut covariance) = wide;
+    let gap: Vec<f64> = added(&far, &found.0, -1.0);
+    for (row, a) in covariance.chunks_exact_mut(n).zip(&gap) {
+        row.iter_mut().zip(&gap).for_each(|(x, b)| *x += a * b);
+    }
+    found.1 = covariance;
     let moments = [found, naive].map(|(mean, covariance)| Moments { mean, covariance });
     moments.iter().all(|m| m.mean.iter().chain(&m.covariance).all(|x| x.is_finite())).then_some(moments)
 }
@@ -123,7 +135,7 @@ impl Curvatures {
         let first = path.first.shrunk(&path.expected, PRIOR_SD * path.expected[n * n - 1]);
         let least = path.least(&first, trace(&path.expected, n) / n as f64);
         let (first, _) = first.mapped(|value| value.max(least)).ok()?;
-        let simulated = Simulated::new(&first.elements, n)?;
+        let simulated = Simulated::new(&first.elements, n, path.bound)?;
         let at_second = simulated.curvature(&path.between, &vec![0.0; n * n]);
         let noise = first.noise * trace(&at_second, n) / trace(&first.elements, n);
         let share = 1.0 / (1.0 + (path.second.noise / noise.max(f64::MIN_POSITIVE)).powi(2));
@@ -200,32 +212,46 @@ fn respond(path: &Path, curvature: &[f64], reduced: &[f64], n: usize) -> Linear 
 
 /// $S_A = \frac12 s^2 F(\mathrm{tr}(D) I + D)F^T$ for the second moments $D$ of $(I - L)w$ before the release, and symmetric noise whose
 /// diagonal has standard deviation $s$.
-fn unknown_curvature(linear: &Linear, alpha: f64, noise: f64, n: usize) -> Vec<f64> {
+fn unknown_curvature(
+    linear: &Linear,
+    (mean, mut second): (Vec<f64>, Vec<f64>),
+    noise: f64,
+    n: usize,
+) -> Vec<f64> {
     let to_go: Vec<f64> =
         (0..n * n).map(|k| f64::from(u8::from(k % (n + 1) == 0)) - linear.gain[k]).collect();
-    let mut gap = matrix::multiply(&to_go, &matrix::transpose(&to_go, n), n);
+    for (row, a) in second.chunks_exact_mut(n).zip(&mean) {
+        row.iter_mut().zip(&mean).for_each(|(x, b)| *x += a * b);
+    }
+    let mut gap = matrix::sandwich(&to_go, &second, n);
     let trace = trace(&gap, n);
     (0..n).for_each(|k| gap[k * (n + 1)] += trace);
     let mut out = matrix::sandwich(&linear.sum, &gap, n);
-    out.iter_mut().for_each(|x| *x *= 0.5 * noise * noise / alpha);
+    out.iter_mut().for_each(|x| *x *= 0.5 * noise * noise);
     out
 }
 
-/// The mean and covariance of $w \sim N(0, \alpha^{-1}I)$ given $o \sim N(Lw, S)$.
-fn given(o: &[f64], gain: &[f64], spread: &[f64], alpha: f64, n: usize) -> Option<(Vec<f64>, Vec<f64>)> {
+/// The mean and covariance of the weights given $o \sim N(Lw, S)$.
+fn given(
+    o: &[f64],
+    gain: &[f64],
+    spread: &[f64],
+    (prior, alpha): (&WeightPrior, f64),
+    n: usize,
+) -> Option<(Vec<f64>, Vec<f64>)> {
     let mut spread = spread.to_vec();
     // Directions without variation, as between the levels of a column and the bias, must not divide by 0.
     let floor = 1e-9 * (trace(&spread, n) / n as f64 + 1e-12);
     (0..n).for_each(|k| spread[k * (n + 1)] += floor);
     let weights = matrix::symmetric_inverse(&spread, n)?;
     let back = matrix::multiply(&matrix::transpose(gain, n), &weights, n);
-    let mut precision = matrix::multiply(&back, gain, n);
-    (0..n).for_each(|k| precision[k * (n + 1)] += alpha);
+    let precision = added(&matrix::multiply(&back, gain, n), &prior.precision(alpha), 1.0);
     let precision: Vec<f64> =
         (0..n * n).map(|k| 0.5 * (precision[k] + precision[k % n * n + k / n])).collect();
     let covariance = matrix::symmetric_inverse(&precision, n)?;
     let (mut natural, mut mean) = (vec![0.0; n], vec![0.0; n]);
     matrix::times(&back, n, o, &mut natural);
+    let natural = added(&natural, &prior.natural(), 1.0);
     matrix::times(&covariance, n, &natural, &mut mean);
     Some((mean, covariance))
 }

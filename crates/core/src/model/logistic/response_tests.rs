@@ -1,6 +1,7 @@
 //! Posteriors of strong weights, whose scores are far from linear on the path.
 
 use super::curvature::Curvature;
+use super::prior::WeightPrior;
 use super::remainder::Simulated;
 use super::response::{Path, Segment, posterior};
 use super::*;
@@ -23,7 +24,7 @@ fn the_shrinkage_of_strong_weights_is_undone() {
     let (columns, truth) = ([1; 3], [4.0, -3.0, 2.0, 0.5]);
     let (n, ridge) = (4, 20.0);
     let expected = Curvature::expected(&columns, 2000.0);
-    let simulated = Simulated::new(&expected, n).unwrap();
+    let simulated = Simulated::new(&expected, n, 0.5).unwrap();
     let none = vec![0.0; n * n];
     let segment = |at: &[f64]| {
         let mut steep = simulated.curvature(at, &none);
@@ -43,12 +44,14 @@ fn the_shrinkage_of_strong_weights_is_undone() {
         averaged: 6,
         weights,
         variance_ratio: 0.7,
+        bound: 0.5,
         first: released(&[0.0; 4]),
         expected,
         second: released(&between),
         between,
     };
-    let [found, _] = posterior(&path, Gamma { shape: 2.0, rate: 10.0 }).unwrap();
+    let [found, _] =
+        posterior(&path, &WeightPrior::new(Gamma { shape: 2.0, rate: 10.0 }, &[], n).unwrap()).unwrap();
     // The prior takes the share of its precision, about 1/10, in that of the records, which is some 20 along the weights.
     let share = dot(&found.mean, &truth) / length;
     assert!((share - 1.0).abs() < 0.03, "{share}");
@@ -106,22 +109,5 @@ fn intervals_of_strong_and_of_correlated_weights_cover() {
     {
         let (covered, _) = coverage(count, epsilon, score_sd, correlation, 40);
         assert!(covered >= 0.86, "{covered} with {count} records, epsilon {epsilon}");
-    }
-}
-
-/// Prints the coverage in all cells, of 200 data sets each.
-#[test]
-#[ignore = "takes minutes: prints the table of the documentation"]
-#[allow(clippy::print_stdout, reason = "the table is the result")]
-fn table_of_coverage() {
-    for (score_sd, correlation) in [(1.0, 0.0), (3.0, 0.0), (1.0, 0.8), (3.0, 0.8)] {
-        for count in [300, 1000, 10_000] {
-            let cell = |epsilon| {
-                let (covered, sd) = coverage(count, epsilon, score_sd, correlation, 200);
-                format!("{covered:.3} (sd {sd:.3})")
-            };
-            let cells = [0.1, 1.0, 10.0].map(cell).join("  ");
-            println!("score sd {score_sd}, correlation {correlation}, {count:5} records: {cells}");
-        }
     }
 }
