@@ -181,7 +181,7 @@ fn linear_coefficients_are_those_of_least_squares() {
     assert!((sd.mean / residual - 1.0).abs() < 0.02, "{} {residual}", sd.mean);
     assert_eq!(sd.unit.as_deref(), Some("days"));
     let age = &coefficients(&fit)[1];
-    assert_eq!(age.unit.as_deref(), Some("days per year"));
+    assert_eq!(age.unit.as_deref(), Some("days/year"));
     assert!(age.privacy_sd < 1e-3 * age.sd, "{}", age.privacy_sd);
     assert_eq!(coefficients(&fit)[4].note.as_deref(), Some("against never"));
 }
