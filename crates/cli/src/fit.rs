@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use reticent::{Fit, Fitted};
+use reticent::{Account, Fit, Fitted, Session};
 use serde_json::{Value, json};
 
 use crate::options::Options;
@@ -152,14 +152,23 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
         return Ok(String::new());
     }
     let (model, score) = (fitted.model(), fitted.score());
+    let account = args.account();
     if args.json {
         let out = args.out.display().to_string();
         let warnings = &model.card().warnings;
         return Ok(output::json(
-            &json!({ "model": args.model, "out": out, "receipt": fitted.receipt(), "score": score, "warnings": warnings }),
+            &json!({ "model": args.model, "out": out, "receipt": fitted.receipt(), "score": score, "warnings": warnings, "account": account }),
         ));
     }
-    Ok(describe(args, &fitted))
+    Ok(describe(args, &fitted, account.as_ref()))
+}
+
+impl Args {
+    /// What remains of the budget, once the fit is charged. The model is on the disk: that the ledger cannot be read now is no failure of the fit.
+    fn account(&self) -> Option<Account> {
+        let (ledger, data_set) = (self.ledger.as_ref()?, self.data_set.as_ref()?);
+        Session::open(ledger, data_set.as_str()).and_then(|session| session.account()).ok()
+    }
 }
 
 /// With the plan of a file, whose settings hold.
@@ -173,10 +182,13 @@ fn with_plan(fit: Fit, file: &Path, model: &str) -> Result<Fit, Failure> {
     Ok(fit.plan(&plan).map_err(|error| error.in_file(file))?)
 }
 
-fn describe(args: &Args, fitted: &Fitted) -> String {
+fn describe(args: &Args, fitted: &Fitted, account: Option<&Account>) -> String {
     let (out, model) = (args.out.display(), fitted.model());
     let of = model.schema().target().map_or(String::new(), |target| format!(" of {}", target.name()));
     let mut text = format!("{out}: {} model{of}\n\n{}", args.model, show::receipt(fitted.receipt()));
+    if let Some(account) = account {
+        let _ = write!(text, "\nNow {}\n", reticent_report::remaining(account));
+    }
     if let Some(score) = fitted.score() {
         let mut lines = Lines::default();
         evaluate::describe(&mut lines, reticent::SCORES_NOTE, score, model.schema());
