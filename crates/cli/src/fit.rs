@@ -78,6 +78,9 @@ pub(crate) struct Args {
     /// NOT PRIVATE: scale by the mean and deviation of the data (networks without privacy only).
     #[arg(long)]
     assume_public_moments: bool,
+    /// Hold this share of the records out, by secret coins, for `evaluate --holdout`. The key goes to a file beside --out, NAME.holdout: keep it secret.
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true, conflicts_with = "no_privacy")]
+    holdout: Option<f64>,
     /// How a model from noisy sums treats the noise: short for --set posterior=noise-aware or naive.
     #[arg(long, value_enum)]
     posterior: Option<Treatment>,
@@ -136,6 +139,9 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     }
     if let Some(test) = &args.test {
         fit = fit.test(data::data(test, layout)?);
+    }
+    if let Some(share) = args.holdout {
+        fit = fit.holdout(share);
     }
     if args.test_is_public {
         fit = fit.test_is_public();
@@ -199,6 +205,15 @@ fn describe(args: &Args, fitted: &Fitted, account: Option<&Account>) -> String {
     }
     for warning in &model.card().warnings {
         let _ = write!(text, "\nwarning: {warning}\n");
+    }
+    if args.holdout.is_some() {
+        let file = reticent::holdout_beside(&args.out);
+        let _ = write!(
+            text,
+            "\nWhich records were held out is in {}: keep it secret. They are for `reticent evaluate {out} --holdout {} --epsilon ...`, on the same file\n",
+            file.display(),
+            file.display()
+        );
     }
     let _ = write!(text, "\nNext: reticent report {out} --out report.html\n");
     text

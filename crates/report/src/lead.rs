@@ -63,6 +63,9 @@ pub fn command(model: &SavedModel) -> String {
             }
         }
     }
+    if let Some(held) = &card.holdout {
+        text += &format!(" --holdout {}", held.share);
+    }
     for (name, value) in &card.settings {
         text += &format!(" --set {name}={value}");
     }
