@@ -78,7 +78,7 @@ impl Holdout {
         let file = file.as_ref();
         let wrong = |why: &dyn fmt::Display| {
             let message = format!("{} cannot be used: {why}", file.display());
-            Error::data(message, "give the file that `fit --holdout` wrote beside the model")
+            Error::data(message, "give the file that the fit wrote beside the model")
         };
         let text = std::fs::read(file).map_err(|error| wrong(&error))?;
         // The text of the error could have a part of the key in it.
@@ -222,7 +222,7 @@ impl Holdout {
             return Ok(());
         }
         let message = "the model was not fitted with this holdout: it may have seen these records";
-        Err(Error::data(message, "give the file that `fit --holdout` wrote beside this model"))
+        Err(Error::data(message, "give the file that its fit wrote beside it"))
     }
 
     /// What a receipt states.
