@@ -14,7 +14,7 @@ Columns: draw, then one for each parameter that `reticent show` lists, in the sa
 what was released: they cost no budget, may be published with the model, and the seed is public.
 
 In Python, for ArviZ:
-  az.from_dict({\"posterior\": {name: values.to_numpy()[None] for name, values in pandas.read_parquet(\"draws.parquet\").items()}})
+  arviz.convert_to_dataset({name: x.to_numpy()[None] for name, x in pandas.read_parquet(\"draws.parquet\").drop(columns=\"draw\").items()})
 
 Example:
   reticent draws model.reticent --n 4000 --out draws.parquet")]

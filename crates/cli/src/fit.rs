@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use reticent::{Fit, Fitted};
+use reticent::{Account, Fit, Fitted, Session};
 use serde_json::{Value, json};
 
 use crate::options::Options;
@@ -78,6 +78,9 @@ pub(crate) struct Args {
     /// NOT PRIVATE: scale by the mean and deviation of the data (networks without privacy only).
     #[arg(long)]
     assume_public_moments: bool,
+    /// Hold this share of the records out, by secret coins, for `evaluate --holdout`. The key goes to a file beside --out, NAME.holdout: keep it secret.
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true, conflicts_with = "no_privacy")]
+    holdout: Option<f64>,
     /// How a model from noisy sums treats the noise: short for --set posterior=noise-aware or naive.
     #[arg(long, value_enum)]
     posterior: Option<Treatment>,
@@ -137,6 +140,9 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     if let Some(test) = &args.test {
         fit = fit.test(data::data(test, layout)?);
     }
+    if let Some(share) = args.holdout {
+        fit = fit.holdout(share);
+    }
     if args.test_is_public {
         fit = fit.test_is_public();
     }
@@ -152,14 +158,23 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
         return Ok(String::new());
     }
     let (model, score) = (fitted.model(), fitted.score());
+    let account = args.account();
     if args.json {
         let out = args.out.display().to_string();
         let warnings = &model.card().warnings;
         return Ok(output::json(
-            &json!({ "model": args.model, "out": out, "receipt": fitted.receipt(), "score": score, "warnings": warnings }),
+            &json!({ "model": args.model, "out": out, "receipt": fitted.receipt(), "score": score, "warnings": warnings, "account": account }),
         ));
     }
-    Ok(describe(args, &fitted))
+    Ok(describe(args, &fitted, account.as_ref()))
+}
+
+impl Args {
+    /// What remains of the budget, once the fit is charged. The model is on the disk: that the ledger cannot be read now is no failure of the fit.
+    fn account(&self) -> Option<Account> {
+        let (ledger, data_set) = (self.ledger.as_ref()?, self.data_set.as_ref()?);
+        Session::open(ledger, data_set.as_str()).and_then(|session| session.account()).ok()
+    }
 }
 
 /// With the plan of a file, whose settings hold.
@@ -173,10 +188,13 @@ fn with_plan(fit: Fit, file: &Path, model: &str) -> Result<Fit, Failure> {
     Ok(fit.plan(&plan).map_err(|error| error.in_file(file))?)
 }
 
-fn describe(args: &Args, fitted: &Fitted) -> String {
+fn describe(args: &Args, fitted: &Fitted, account: Option<&Account>) -> String {
     let (out, model) = (args.out.display(), fitted.model());
     let of = model.schema().target().map_or(String::new(), |target| format!(" of {}", target.name()));
     let mut text = format!("{out}: {} model{of}\n\n{}", args.model, show::receipt(fitted.receipt()));
+    if let Some(account) = account {
+        let _ = write!(text, "\nNow {}\n", reticent_report::remaining(account));
+    }
     if let Some(score) = fitted.score() {
         let mut lines = Lines::default();
         evaluate::describe(&mut lines, reticent::SCORES_NOTE, score, model.schema());
@@ -187,6 +205,15 @@ fn describe(args: &Args, fitted: &Fitted) -> String {
     }
     for warning in &model.card().warnings {
         let _ = write!(text, "\nwarning: {warning}\n");
+    }
+    if args.holdout.is_some() {
+        let file = reticent::holdout_beside(&args.out);
+        let _ = write!(
+            text,
+            "\nWhich records were held out is in {}: keep it secret. They are for `reticent evaluate {out} --holdout {} --epsilon ...`, on the same file\n",
+            file.display(),
+            file.display()
+        );
     }
     let _ = write!(text, "\nNext: reticent report {out} --out report.html\n");
     text

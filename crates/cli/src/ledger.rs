@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use reticent::{Amount, Charge, Error, Ledger, Privacy, Session, State, Unfinished};
+use reticent_report::at_least;
 
 use crate::data;
 use crate::event::Neighbours;
@@ -132,7 +133,9 @@ fn show(ledger: &Ledger, file: &Path, only: Option<&str>, as_json: bool) -> Resu
         let (cap, spent, left) = (account.data_set.cap, account.spent, account.remaining);
         let runs = account.counts.reserved + account.counts.started + account.counts.settled;
         let line = |name: &str, value: fn(&Amount) -> f64| {
-            [name.to_owned(), value(&cap).to_string(), rounded_up(value(&spent)), value(&left).to_string()]
+            let spent = value(&spent);
+            let spent = if spent == 0.0 { "0".to_owned() } else { rounded_up(spent) };
+            [name.to_owned(), at_least(value(&cap)), spent, at_least(value(&left))]
         };
         let first = [account.data_set.id.clone(), account.data_set.adjacency.clone()];
         let epsilon = line("epsilon", |amount| amount.epsilon);

@@ -15,6 +15,7 @@
 //! file may be forged: a checksum is no signature. Whatever it holds, they return a text or a [`Failure`], and never panic.
 
 mod account;
+mod balance;
 mod calibrate;
 mod check;
 mod compare;
@@ -104,7 +105,7 @@ enum Command {
 /// # Errors
 /// [`Failure`] if it holds no model that this program can use.
 pub fn show_model(model: ModelFile) -> Result<String, Failure> {
-    show::text(&SavedModel::from_file(model)?)
+    show::text(&SavedModel::from_file(model)?, None)
 }
 
 /// The page that `reticent report` writes about a model file.
@@ -112,7 +113,7 @@ pub fn show_model(model: ModelFile) -> Result<String, Failure> {
 /// # Errors
 /// As for [`show_model`].
 pub fn report_model(model: ModelFile) -> Result<String, Failure> {
-    report::page(&SavedModel::from_file(model)?, None)
+    report::page(&SavedModel::from_file(model)?, None, None)
 }
 
 /// The description of the command that help, manual and completions are made from.

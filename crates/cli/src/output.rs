@@ -59,7 +59,13 @@ impl std::error::Error for Failure {}
 impl From<reticent::Error> for Failure {
     fn from(error: reticent::Error) -> Self {
         let code = if error.kind() == ErrorKind::Settings { 2 } else { 1 };
-        Self { message: typed(error.message()), hint: error.hint().map(typed), code }
+        // Amounts are on lines of their own in the text of a refusal.
+        let message = if error.kind() == ErrorKind::Budget {
+            one_line(error.message())
+        } else {
+            error.message().to_owned()
+        };
+        Self { message: typed(&message), hint: error.hint().map(typed), code }
     }
 }
 
@@ -82,6 +88,14 @@ impl From<Error> for Failure {
         };
         Self::usage(error.to_string(), hint)
     }
+}
+
+/// Lines as one: after the first a colon, between the others semicolons.
+fn one_line(text: &str) -> String {
+    let mut lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+    let first = lines.next().unwrap_or_default();
+    let rest: Vec<String> = lines.filter(|line| !line.is_empty()).collect();
+    if rest.is_empty() { first } else { format!("{first}: {}", rest.join("; ")) }
 }
 
 /// Prints a text: hidden characters but line breaks as their numbers.
@@ -182,6 +196,15 @@ pub(crate) fn table(rows: &[Vec<String>]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_refusal_is_one_line() {
+        assert_eq!(
+            one_line("too much\n  requested  epsilon 1\n  cap        epsilon 0.5\n"),
+            "too much: requested epsilon 1; cap epsilon 0.5"
+        );
+        assert_eq!(one_line("no such data set"), "no such data set");
+    }
 
     #[test]
     fn numbers_are_rounded_up() {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use reticent::{Data, Error, Evaluation, Figure, Privacy, PrivateEvaluation, SavedModel};
+use reticent::{Data, Error, Evaluation, Figure, Holdout, Privacy, PrivateEvaluation, SavedModel};
 
 use crate::event::Neighbours;
 use crate::output::{self, Failure, Lines};
@@ -26,9 +26,12 @@ pub(crate) struct PrivateArgs {
     /// The ledger to charge.
     #[arg(long, value_name = "FILE", requires = "data_set", requires = "epsilon")]
     ledger: Option<PathBuf>,
-    /// The data set in the ledger: one for the test records, not that of the fit.
+    /// The data set in the ledger: one for the test records. For held-out records, that of the fit.
     #[arg(long, value_name = "NAME", requires = "ledger")]
     data_set: Option<String>,
+    /// Evaluate on the records that `fit --holdout` has held out of these files: the file that it wrote beside the model.
+    #[arg(long, value_name = "FILE", requires = "epsilon")]
+    holdout: Option<PathBuf>,
     /// Allow a delta of 1/N or more.
     #[arg(long, requires = "epsilon")]
     allow_large_delta: bool,
@@ -69,6 +72,9 @@ impl PrivateArgs {
         }
         if let Some(number) = self.records {
             evaluation = evaluation.records(number);
+        }
+        if let Some(file) = &self.holdout {
+            evaluation = evaluation.holdout(Holdout::load(file)?);
         }
         if let Some(out) = &self.out {
             evaluation = evaluation.out(out);

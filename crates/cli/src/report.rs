@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use reticent::{PUBLIC_NOTE, SCORES_NOTE, SavedModel, Score};
+use reticent::{Account, PUBLIC_NOTE, SCORES_NOTE, SavedModel, Score};
 use reticent_report::{PageError, Scores};
 
+use crate::balance::BalanceArgs;
 use crate::evaluate;
 use crate::output::{Failure, not_written, write_file};
 
@@ -25,6 +26,8 @@ pub(crate) struct Args {
     /// NOT PRIVATE: show the scores that `fit --test` wrote beside the model.
     #[arg(long, value_name = "FILE")]
     scores: Option<PathBuf>,
+    #[command(flatten)]
+    balance: BalanceArgs,
     /// Print nothing.
     #[arg(long)]
     quiet: bool,
@@ -38,18 +41,23 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
         }
         None => (SavedModel::load(&args.model)?, None),
     };
+    let account = args.balance.account(&model)?;
     reticent_files::check_writable(&args.out).map_err(|error| not_written(&args.out, &error))?;
-    write_file(&args.out, &page(&model, scores.as_ref())?)?;
+    write_file(&args.out, &page(&model, scores.as_ref(), account.as_ref())?)?;
     Ok(if args.quiet { String::new() } else { format!("{}\n", args.out.display()) })
 }
 
 /// The page.
-pub(crate) fn page(model: &SavedModel, scores: Option<&Score>) -> Result<String, Failure> {
+pub(crate) fn page(
+    model: &SavedModel,
+    scores: Option<&Score>,
+    account: Option<&Account>,
+) -> Result<String, Failure> {
     let in_file = model.card().test.as_ref().map(|test| (PUBLIC_NOTE, &test.score));
     let shown = scores.map(|score| (SCORES_NOTE, score)).or(in_file);
     let scores =
         shown.map(|(note, score)| Scores { score, note, rows: evaluate::rows(score, model.schema()) });
-    reticent_report::page(model, scores.as_ref()).map_err(|error| match error {
+    reticent_report::page(model, scores.as_ref(), account).map_err(|error| match error {
         PageError::Model(error) => error.into(),
         other => Failure::failed(other.to_string(), None),
     })

@@ -2,9 +2,13 @@
 
 use std::path::PathBuf;
 
-use reticent::{Effect, EffectScale, PUBLIC_NOTE, Receipt, SavedModel, Summary, variables, visible};
+use reticent::{
+    Account, Effect, EffectScale, PUBLIC_NOTE, Receipt, ResidualBin, ResidualCheck, SavedModel, Summary,
+    variables, visible,
+};
 use reticent_report::tables;
 
+use crate::balance::BalanceArgs;
 use crate::evaluate;
 use crate::output::{self, Failure, Lines};
 
@@ -16,6 +20,8 @@ Example:
 pub(crate) struct Args {
     /// The model file.
     model: PathBuf,
+    #[command(flatten)]
+    balance: BalanceArgs,
     /// Print everything but the arrays as JSON.
     #[arg(long)]
     json: bool,
@@ -23,16 +29,23 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     let model = SavedModel::load(&args.model)?;
+    let account = args.balance.account(&model)?;
     if !args.json {
-        return text(&model);
+        return text(&model, account.as_ref());
     }
     let mut header = serde_json::to_value(model.header()).unwrap_or_default();
     header["parameters"] = serde_json::to_value(model.summary()?).unwrap_or_default();
+    if let Some(check) = model.residual_check() {
+        header["residuals"] = serde_json::to_value(check).unwrap_or_default();
+    }
+    if let Some(account) = account {
+        header["account"] = serde_json::to_value(account).unwrap_or_default();
+    }
     Ok(output::json(&header))
 }
 
-/// The content of a model file as text.
-pub(crate) fn text(model: &SavedModel) -> Result<String, Failure> {
+/// The content of a model file as text, with what remains of the budget of its data set.
+pub(crate) fn text(model: &SavedModel, account: Option<&Account>) -> Result<String, Failure> {
     let summaries = model.summary()?;
     let mut text = model.guarded(lead)?;
     for group in variables(&summaries) {
@@ -42,9 +55,16 @@ pub(crate) fn text(model: &SavedModel) -> Result<String, Failure> {
     if !is_named {
         model.guarded(|model| unnamed(model, &mut text))?;
     }
+    if let Some(check) = model.residual_check() {
+        residuals(&mut text, &check);
+    }
     text.blank();
     text.line("Receipt");
     receipt(model.receipt()).lines().for_each(|line| text.line(line));
+    if let Some(account) = account {
+        text.blank();
+        text.line(format_args!("Now {}", reticent_report::remaining(account)));
+    }
     if let Some(test) = &model.card().test {
         text.blank();
         evaluate::describe(&mut text, PUBLIC_NOTE, &test.score, model.schema());
@@ -56,11 +76,22 @@ pub(crate) fn text(model: &SavedModel) -> Result<String, Failure> {
 fn variable(text: &mut Lines, model: &SavedModel, group: &[Summary]) {
     let (shown, more) = tables::cut(group);
     text.blank();
-    text.line(tables::title(group[0].variable, model));
+    text.line(tables::title(group, model));
     text.table(&tables::rows(shown));
     if more > 0 {
         text.line(format_args!("and {more} more: show --json, or reticent draws"));
     }
+}
+
+/// The released distribution of residuals beside the normal one.
+fn residuals(text: &mut Lines, check: &ResidualCheck) {
+    text.blank();
+    text.line("Standardised residuals, from a released histogram: the model suits the records if both columns agree");
+    let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+    let mut rows = vec![["", "share", "normal"].map(str::to_owned).to_vec()];
+    let row = |bin: &ResidualBin| vec![tables::residual_label(bin), percent(bin.share), percent(bin.normal)];
+    rows.extend(check.summary.iter().map(row));
+    text.table(&rows);
 }
 
 /// What the model is, by which command, and what a reader must know.

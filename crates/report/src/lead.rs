@@ -6,7 +6,8 @@ use reticent::{Adjacency, SavedModel};
 #[must_use]
 pub fn sentence(model: &SavedModel) -> String {
     let (schema, receipt, card) = (model.schema(), model.receipt(), model.card());
-    let mut text = format!("A {} model", model.kind().name());
+    let name = model.kind().name();
+    let mut text = format!("{} {name} model", article(name));
     if let Some(target) = schema.target() {
         text += &format!(" of {}", target.name());
         if let Some([negative, positive]) = model.codebook().classes() {
@@ -40,6 +41,14 @@ pub fn sentence(model: &SavedModel) -> String {
     text
 }
 
+/// "An" before a vowel, and before an h that is read as a letter, as in hmm.
+fn article(name: &str) -> &'static str {
+    let mut letters = name.chars();
+    let is_vowel = |letter: Option<char>| letter.is_some_and(|letter| "aeiou".contains(letter));
+    let first = letters.next();
+    if is_vowel(first) || (first == Some('h') && !is_vowel(letters.next())) { "An" } else { "A" }
+}
+
 /// The command that makes such a fit, but for the names of files.
 #[must_use]
 pub fn command(model: &SavedModel) -> String {
@@ -54,8 +63,21 @@ pub fn command(model: &SavedModel) -> String {
             }
         }
     }
+    if let Some(held) = &card.holdout {
+        text += &format!(" --holdout {}", held.share);
+    }
     for (name, value) in &card.settings {
         text += &format!(" --set {name}={value}");
     }
     text + " --out MODEL"
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn articles_are_those_of_the_sound() {
+        for (name, article) in [("hmm", "An"), ("linear", "A"), ("hurdle", "A"), ("ordinal", "An")] {
+            assert_eq!(super::article(name), article, "{name}");
+        }
+    }
 }

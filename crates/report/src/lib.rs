@@ -3,12 +3,13 @@
 //! - [`sentence()`] and [`command()`] are what was fitted to what, with what privacy, when, and by which command.
 //! - [`tables`] has the parameters as rows of text, in the units of the schema.
 //! - [`forecasts()`] draws what to expect of a plan.
+//! - [`remaining()`] is what a ledger has left for the data set of a fit, with amounts [rounded down](at_least).
 //! - [`page()`] is the page: effects, parameters, scores, cost and assumptions.
 //!
 //! ```no_run
 //! let model = reticent::SavedModel::load("model.reticent")?;
 //! println!("{}", reticent_report::sentence(&model));
-//! std::fs::write("report.html", reticent_report::page(&model, None)?)?;
+//! std::fs::write("report.html", reticent_report::page(&model, None, None)?)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -19,6 +20,7 @@
 //! browser by `no_script_of_a_forged_model_runs`. Tables and sentences are plain texts, with the names as they are in the file: whoever prints
 //! them on a terminal escapes hidden characters.
 
+mod budget;
 mod forecast;
 mod lead;
 mod page;
@@ -26,6 +28,7 @@ mod plots;
 pub mod tables;
 mod variables;
 
+pub use budget::{at_least, remaining};
 pub use forecast::forecasts;
 pub use lead::{command, sentence};
 
@@ -34,7 +37,7 @@ use base64::prelude::BASE64_STANDARD;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context, escape_formatter};
-use reticent::{SavedModel, Score, visible};
+use reticent::{Account, SavedModel, Score, visible};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
@@ -62,13 +65,17 @@ pub enum PageError {
 
 const STYLE: &str = include_str!("style.css");
 
-/// The page about a model, with scores if there are any.
+/// The page about a model, with scores if there are any, and with what remains of the budget of its data set if there is an account of it.
 ///
 /// # Errors
 /// [`PageError`] if the file is forged, so that its parts do not fit together.
-pub fn page(model: &SavedModel, scores: Option<&Scores<'_>>) -> Result<String, PageError> {
+pub fn page(
+    model: &SavedModel,
+    scores: Option<&Scores<'_>>,
+    account: Option<&Account>,
+) -> Result<String, PageError> {
     let parts = page::Parts::of(model)?;
-    let page = model.guarded(|model| page::Page::new(model, scores, parts))?;
+    let page = model.guarded(|model| page::Page::new(model, scores, account, parts))?;
     let machine = machine_readable(model).to_string();
     let values = context! {
         page => Serde(&page),

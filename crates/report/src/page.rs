@@ -1,16 +1,21 @@
 //! The content of the page, in the order of its sections: `page.html` has the words.
 
-use reticent::{Asked, Effect, EffectScale, Effects, Entry, Predicted, SavedModel, Schema, Summary};
+use reticent::{
+    Account, Asked, Effect, EffectScale, Effects, Entry, Predicted, ResidualBin, ResidualCheck, SavedModel,
+    Schema, Summary,
+};
 use reticent_accounting::rounded_up;
 use reticent_figure::{Axis, short};
 use serde::Serialize;
 
 use crate::plots::{self, Svg};
 use crate::variables::{self, Forest, Variable};
-use crate::{Scores, lead};
+use crate::{Scores, budget, lead, tables};
 
 /// Plots of columns, at most.
 const MAX_PLOTS: usize = 12;
+/// Characters of the name of a level from which on its plot takes two columns: such names are turned, and need room beside the plot.
+const LONG_LABEL: usize = 16;
 
 #[derive(Serialize)]
 pub(super) struct Page {
@@ -22,6 +27,7 @@ pub(super) struct Page {
     forest: Option<Forest>,
     variables: Vec<Variable>,
     effects: Option<Moved>,
+    residuals: Option<Residuals>,
     variances: Option<Variances>,
     spent: Spent,
     test: Option<Test>,
@@ -54,6 +60,7 @@ struct Moved {
     /// The same in short: its unit.
     unit: String,
     has_bands: bool,
+    has_noise: bool,
     plots: Vec<MovedPlot>,
     /// How many columns could be plotted.
     columns: usize,
@@ -65,6 +72,8 @@ struct MovedPlot {
     unit: String,
     description: String,
     against: String,
+    /// Whether the names of its levels need more room.
+    is_wide: bool,
     plot: Svg,
 }
 
@@ -75,6 +84,8 @@ struct Spent {
     /// Nothing without privacy.
     bar: Option<Bar>,
     groups: Vec<Group>,
+    /// The budget of the data set.
+    account: Option<Bar>,
     ledger: String,
     noise: String,
     projections: u64,
@@ -95,6 +106,17 @@ struct Group {
     /// Clipping, sampling and noise, as in the text of the receipt.
     how: String,
     share: String,
+}
+
+/// The released distribution of residuals.
+#[derive(Serialize)]
+struct Residuals {
+    target: String,
+    plot: Svg,
+    /// Bin, share and that of the normal distribution.
+    rows: Vec<[String; 3]>,
+    /// Nothing without noise.
+    noise: Option<String>,
 }
 
 /// Where a variance comes from.
@@ -118,7 +140,12 @@ struct Test {
 
 impl Page {
     /// With scores from a file of their own, if there is one. The rest of the model is used to make the effects, so whoever calls this guards it.
-    pub(super) fn new(model: &SavedModel, scores: Option<&Scores<'_>>, parts: Parts) -> Self {
+    pub(super) fn new(
+        model: &SavedModel,
+        scores: Option<&Scores<'_>>,
+        account: Option<&Account>,
+        parts: Parts,
+    ) -> Self {
         let of = model.schema().target().map_or(String::new(), |target| format!(" of {}", target.name()));
         Self {
             title: format!("{} model{of}", model.kind().name()),
@@ -128,8 +155,9 @@ impl Page {
             forest: parts.forest,
             variables: variables::all(model, &parts.summaries),
             effects: model.effects().and_then(|effects| moved(model, &effects)),
+            residuals: model.residual_check().map(|check| residuals(model, &check)),
             variances: uncertainty(model),
-            spent: spent(model),
+            spent: spent(model, account),
             test: scores.map(|scores| Test::new(scores, model)),
             facts: request(model),
             columns: columns(model.schema()),
@@ -234,23 +262,41 @@ fn moved(model: &SavedModel, effects: &Effects) -> Option<Moved> {
             Some(unit) if !effect.levels => format!("{} {unit}", effect.reference),
             _ => effect.reference.clone(),
         },
+        is_wide: effect.levels && effect.points.iter().any(|point| point.label.chars().count() > LONG_LABEL),
         plot: plots::effect(effect, &y, factor, &unit),
     };
+    let points = || shown.iter().flat_map(|effect| &effect.points);
     Some(Moved {
         reference: format!("the other columns are {place}, where the model predicts {level}"),
         axis,
         unit: if unit.is_empty() { String::new() } else { format!("; in{unit}") },
-        has_bands: shown.iter().flat_map(|effect| &effect.points).any(|point| point.with_privacy.is_some()),
+        has_bands: points().any(|point| point.with_privacy.is_some_and(plots::is_interval)),
+        has_noise: points().any(plots::has_noise),
         plots: shown.iter().map(plot).collect(),
         columns: effects.columns.len(),
     })
+}
+
+/// Shares of residuals beside those of a normal distribution.
+fn residuals(model: &SavedModel, check: &ResidualCheck) -> Residuals {
+    Residuals {
+        target: model.schema().target().map_or(String::new(), |target| target.name().to_owned()),
+        plot: plots::residuals(&check.bins),
+        rows: check.summary.iter().map(residual_row).collect(),
+        noise: (check.noise_sd > 0.0).then(|| format!("{:.2}", 100.0 * check.noise_sd)),
+    }
+}
+
+fn residual_row(bin: &ResidualBin) -> [String; 3] {
+    let [share, normal] = [bin.share, bin.normal].map(|share| format!("{:.1} %", 100.0 * share));
+    [tables::residual_label(bin), share, normal]
 }
 
 fn parenthesised(unit: &str) -> String {
     if unit.is_empty() { String::new() } else { format!(" ({})", unit.trim()) }
 }
 
-fn spent(model: &SavedModel) -> Spent {
+fn spent(model: &SavedModel, account: Option<&Account>) -> Spent {
     let receipt = model.receipt();
     let group = |(group, share): (&Entry, f64)| Group {
         what: group.what.clone(),
@@ -269,6 +315,14 @@ fn spent(model: &SavedModel) -> Spent {
         guarantee: receipt.guarantee.to_string(),
         bar: model.card().asked.as_ref().and_then(bar),
         groups: receipt.groups.iter().zip(receipt.shares()).map(group).collect(),
+        account: account.map(|account| {
+            let cost = receipt.guarantee.cost().map_or(0.0, |cost| cost.epsilon.upper);
+            let parts = budget::parts(account, cost);
+            Bar {
+                plot: plots::account(parts, account.data_set.cap.epsilon),
+                text: budget::remaining(account),
+            }
+        }),
         ledger: receipt.ledger.clone(),
         noise: receipt.noise.clone(),
         projections: receipt.projections,

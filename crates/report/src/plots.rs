@@ -6,11 +6,14 @@
 //! overrides the colours, so that plots follow its theme.
 
 use minijinja::Value;
-use reticent::{Calibration, Effect, EffectPoint, Grid, Summary, visible};
+use reticent::{Calibration, Effect, EffectPoint, Grid, ResidualBin, Summary, visible};
 use reticent_accounting::rounded_up;
 use reticent_figure::{
     Axis, Drawing, Element, Plot, Strip, StripStyle, Strips, Style, colour, short, with_interval,
 };
+
+use crate::budget;
+use crate::tables::residual_label;
 
 /// A drawing that needs no more escaping.
 pub(super) type Svg = Value;
@@ -33,6 +36,11 @@ const STRIP: StripStyle = StripStyle {
 /// Classes of components and states, whose colours the style sheet has; they repeat.
 const KINDS: [&str; 8] = ["k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7"];
 
+/// The class of the colour of a component or state.
+pub(super) fn kind(number: usize) -> &'static str {
+    KINDS[number % KINDS.len()]
+}
+
 fn svg(drawing: &Drawing) -> Svg {
     Value::from_safe_string(drawing.to_string())
 }
@@ -49,6 +57,74 @@ pub(super) fn budget(cost: f64, requested: f64) -> Svg {
     let share = (cost / requested).clamp(0.0, 1.0);
     drawing.push(Style::fill("#0072b2").class("spent").apply(bar(if share.is_nan() { 0.0 } else { share })));
     svg(&drawing)
+}
+
+/// The epsilon of a data set: spent by this fit, by other runs, and left.
+pub(super) fn account([fit, others, left]: [f64; 3], cap: f64) -> Svg {
+    let texts = [
+        format!("this fit: {}", rounded_up(fit)),
+        format!("other runs: {}", rounded_up(others)),
+        format!("left: {}", budget::at_least(left)),
+    ];
+    let title = format!("of the epsilon of {cap} of the data set, {}", texts.join(", "));
+    let mut drawing = Drawing::wide(&title, 24.0);
+    let styles = [
+        Style::fill("#0072b2").class("spent"),
+        Style::fill("#777777").class("others"),
+        Style::fill("#d5dae1").class("left"),
+    ];
+    let mut at = 0.0;
+    for ((value, text), style) in [fit, others, left].into_iter().zip(texts).zip(styles) {
+        let share = (value / cap).clamp(0.0, 1.0 - at);
+        if share > 0.0 {
+            let bar = Element::rectangle(0.0, 4.0, 0.0, 16.0).replace("x", format!("{:.2}%", 100.0 * at));
+            drawing.push(style.apply(bar.replace("width", format!("{:.2}%", 100.0 * share))).hover(&text));
+            at += share;
+        }
+    }
+    svg(&drawing)
+}
+
+/// Whether an interval is visibly wider than another: by more than a hundredth.
+pub(super) fn is_wider(outer: (f64, f64), inner: (f64, f64)) -> bool {
+    outer.1 - outer.0 > 1.01 * (inner.1 - inner.0)
+}
+
+/// Whether an interval has a width that is more than rounding: point estimates have none.
+pub(super) fn is_interval((low, high): (f64, f64)) -> bool {
+    high - low > 1e-9 * low.abs().max(high.abs())
+}
+
+/// Whether the interval of a point is visibly wider than that of the records alone.
+pub(super) fn has_noise(point: &EffectPoint) -> bool {
+    match (point.records, point.with_privacy) {
+        (Some(records), Some(with_privacy)) => is_interval(with_privacy) && is_wider(with_privacy, records),
+        _ => false,
+    }
+}
+
+/// Shares of standardised residuals as bars, and the standard normal density as a line.
+pub(super) fn residuals(bins: &[ResidualBin]) -> Svg {
+    // The outermost bins have no end, and are drawn as wide as the others.
+    let width = bins.iter().find_map(|bin| Some(bin.to? - bin.from?)).unwrap_or(1.0);
+    let ends = |bin: &ResidualBin| match (bin.from, bin.to) {
+        (Some(from), _) => (from, from + width),
+        (None, Some(to)) => (to - width, to),
+        (None, None) => (-0.5 * width, 0.5 * width),
+    };
+    let (low, high) =
+        (bins.first().map_or(-1.0, |bin| ends(bin).0), bins.last().map_or(1.0, |bin| ends(bin).1));
+    let x = Axis::between("standardised residual", low, high);
+    let y = Axis::from_zero("share", bins.iter().flat_map(|bin| [bin.share, bin.normal]));
+    let mut plot = Plot::new("", (360.0, 200.0), x, y);
+    plot = plot.named("Shares of standardised residuals, beside those of a standard normal distribution");
+    for bin in bins {
+        let [share, normal] = [bin.share, bin.normal].map(|share| format!("{:.1} %", 100.0 * share));
+        let text = format!("{}: {share}, normal {normal}", residual_label(bin));
+        plot.rectangle(&RECORDS, ends(bin), (0.0, bin.share), &text);
+    }
+    plot.line(&NULL, bins.iter().map(|bin| (ends(bin).0 + 0.5 * width, bin.normal)));
+    svg(&plot.drawing())
 }
 
 /// A row of a forest plot: the estimate, the interval from the records alone, and that with the privacy noise.
@@ -127,9 +203,11 @@ pub(super) fn effect(effect: &Effect, y: &Axis, factor: f64, unit: &str) -> Svg 
         let placed = places.iter().copied().zip(points);
         placed.filter_map(move |(at, point)| of(point).map(|interval| (at, times(interval))))
     };
+    let with_noise: fn(&EffectPoint) -> Option<(f64, f64)> =
+        if points.iter().any(has_noise) { |point| point.with_privacy } else { |_| None };
     if effect.levels {
         let half = |pixels: f64| 0.5 * pixels * points.len() as f64 / size.0;
-        for (at, interval) in bands(|point| point.with_privacy) {
+        for (at, interval) in bands(with_noise) {
             plot.rectangle(&PRIVACY, (at - half(3.0), at + half(3.0)), interval, "");
         }
         for (at, interval) in bands(|point| point.records) {
@@ -137,7 +215,7 @@ pub(super) fn effect(effect: &Effect, y: &Axis, factor: f64, unit: &str) -> Svg 
         }
         plot.points(&DOT, 3.5, places.iter().zip(points).map(|(at, point)| (*at, factor * point.mean)));
     } else {
-        plot.band(&PRIVACY, bands(|point| point.with_privacy).map(|(at, (low, high))| (at, low, high)));
+        plot.band(&PRIVACY, bands(with_noise).map(|(at, (low, high))| (at, low, high)));
         plot.band(&RECORDS, bands(|point| point.records).map(|(at, (low, high))| (at, low, high)));
         plot.line(&MEAN, places.iter().zip(points).map(|(at, point)| (*at, factor * point.mean)));
     }
@@ -166,9 +244,9 @@ pub(super) fn variances(parts: [(&str, f64); 3]) -> (Svg, Vec<(&'static str, Str
     let total: f64 = parts.iter().map(|(_, value)| value).sum();
     let mut drawing = Drawing::wide("parts of the variance", 22.0);
     let (mut at, mut texts) = (0.0, Vec::new());
-    // Scores of classes have no variance beside that of the prediction.
+    // Scores of classes have no variance beside that of the prediction, and point estimates none but rounding.
     for ((name, value), style) in
-        parts.into_iter().zip([RECORDS, PRIVACY, TARGETS]).filter(|((_, value), _)| *value > 0.0)
+        parts.into_iter().zip([RECORDS, PRIVACY, TARGETS]).filter(|((_, value), _)| *value > 1e-9 * total)
     {
         let share = if total > 0.0 { value / total } else { 0.0 };
         let text = format!("{:.1} % {name} (standard deviation {})", 100.0 * share, short(value.sqrt()));
@@ -234,7 +312,7 @@ pub(super) fn ellipses(components: &[Ellipse], bounds: [(f64, f64); 2], names: [
     let mut plot = Plot::new("", (420.0, 320.0), axis(0), axis(1)).clipped();
     plot = plot.named(&shown(&format!("Components over {} and {}", names[0], names[1])));
     for (k, component) in components.iter().enumerate() {
-        let style = Style::fill(colour(k)).class(KINDS[k % KINDS.len()]).opacity(0.25);
+        let style = Style::fill(colour(k)).class(kind(k)).opacity(0.25);
         let [(x, across), (y, up)] = component.mean;
         let [sx, sy] = component.noise_sd;
         let turn = |j: usize| std::f64::consts::TAU * f64::from(j as u32) / 64.0;
@@ -279,8 +357,7 @@ pub(super) fn states(grids: &[Grid<'_>], names: &[String]) -> Option<Svg> {
                 |grid: &Grid<'_>| grid.rows.get(row)?.1.get(column).copied().flatten().map(|cell| cell.mean);
             let found = grids.iter().enumerate().filter_map(|(k, grid)| of(grid).map(|p| (k, p)));
             let Some((state, p)) = found.max_by(|a, b| a.1.total_cmp(&b.1)) else { continue };
-            let style =
-                Style::fill(colour(state)).class(KINDS[state % KINDS.len()]).opacity(p.clamp(0.1, 1.0));
+            let style = Style::fill(colour(state)).class(kind(state)).opacity(p.clamp(0.1, 1.0));
             let text = format!(
                 "{}, {}: state {}, {:.0} %",
                 shown(&labels.join(", ")),
@@ -291,9 +368,6 @@ pub(super) fn states(grids: &[Grid<'_>], names: &[String]) -> Option<Svg> {
             let at = |k: usize| (k as f64, k as f64 + 1.0);
             plot.rectangle(&style, at(column), at(row), &text);
         }
-    }
-    for (k, name) in names.iter().enumerate() {
-        plot.key(&format!("state {}", shown(name)), &Style::fill(colour(k)).class(KINDS[k % KINDS.len()]));
     }
     Some(svg(&plot.drawing()))
 }

@@ -23,10 +23,16 @@ const MAX_CELLS: usize = 10_000;
 #[derive(Serialize)]
 pub(super) struct Variable {
     title: String,
+    /// Whether the rows of the table have names: a single number has none.
+    has_labels: bool,
+    /// Whether the last column of the table is a unit.
+    has_units: bool,
     forest: Option<Forest>,
     shaded: Option<Shaded>,
     bars: Vec<Bars>,
     drawing: Option<Svg>,
+    /// Classes of colours in the drawing, and what they are.
+    legend: Vec<(&'static str, String)>,
     /// The words that explain the drawing.
     about: &'static str,
     table: Table,
@@ -48,6 +54,10 @@ pub(super) struct Forest {
     rows: Vec<ForestRow>,
     ticks: Svg,
     has_direction: bool,
+    /// Whether any row has an interval: point estimates have none.
+    has_intervals: bool,
+    /// Whether the privacy noise makes any interval visibly wider.
+    has_noise: bool,
     /// How many rows are not shown.
     more: usize,
 }
@@ -106,11 +116,14 @@ pub(super) fn all(model: &SavedModel, summaries: &[Summary]) -> Vec<Variable> {
         let mut rows = tables::rows(rows);
         let head = if rows.is_empty() { Vec::new() } else { rows.remove(0) };
         let mut variable = Variable {
-            title: tables::title(name, model),
+            title: tables::title(elements, model),
+            has_labels: rows.iter().any(|row| row.first().is_some_and(|label| !label.is_empty())),
+            has_units: elements.iter().any(|element| element.unit.is_some()),
             forest: None,
             shaded: None,
             bars: Vec::new(),
             drawing: None,
+            legend: Vec::new(),
             about: "",
             table: Table { head, rows, more },
         };
@@ -123,7 +136,9 @@ pub(super) fn all(model: &SavedModel, summaries: &[Summary]) -> Vec<Variable> {
                 variable.about = "The most probable words of each topic, with 95 % intervals.";
             }
             "state_probability" => {
-                variable.drawing = map_of_states(elements);
+                if let Some((drawing, legend)) = map_of_states(elements) {
+                    (variable.drawing, variable.legend) = (Some(drawing), legend);
+                }
                 variable.about = "The most probable state of each region at each time; the fainter, the less certain. Hover for probabilities.";
             }
             _ if dimensions > 1 && side(elements).is_some() => {
@@ -183,16 +198,16 @@ pub(super) fn typical(effects: &TypicalEffects, of: &str, unit: Option<&str>) ->
 /// A dot plot of elements in the same unit; with many rows, or different units, there is only the table.
 fn dots(elements: &[Summary], title: &str) -> Option<Forest> {
     let first = elements.first()?;
-    if elements.iter().any(|element| element.unit != first.unit) || elements.len() > tables::MAX_ROWS {
+    let is_fixed = elements.iter().all(|element| element.sd == 0.0);
+    let units_differ = elements.iter().any(|element| element.unit != first.unit);
+    if is_fixed || units_differ || elements.len() > tables::MAX_ROWS {
         return None;
     }
     let interval = |element: &Summary| Interval {
-        label: element
-            .place
-            .iter()
-            .map(|(dimension, label)| named(dimension, label))
-            .collect::<Vec<_>>()
-            .join(", "),
+        label: match &element.place[..] {
+            [(dimension, label)] => named(dimension, label),
+            _ => tables::label(element),
+        },
         estimate: element.mean,
         records: records_interval(element),
         with_privacy: element.interval(),
@@ -220,13 +235,20 @@ fn forest(
             detail,
             plot,
             estimate: number(row.estimate),
-            interval: format!("{} to {}", number(low), number(high)),
+            interval: if plots::is_interval(row.with_privacy) {
+                format!("{} to {}", number(low), number(high))
+            } else {
+                "not known".to_owned()
+            },
             direction: direction.map_or(String::new(), probability),
         }
     };
+    let has_intervals = rows.iter().any(|row| plots::is_interval(row.with_privacy));
+    let has_noise = rows.iter().any(|row| plots::is_wider(row.with_privacy, row.records));
     let rows: Vec<ForestRow> = rows.iter().zip(drawn).zip(details).map(one).collect();
     let has_direction = rows.iter().any(|row| !row.direction.is_empty());
-    Forest { caption: String::new(), axis: String::new(), rows, ticks, has_direction, more: 0 }
+    let (caption, axis) = (String::new(), String::new());
+    Forest { caption, axis, rows, ticks, has_direction, has_intervals, has_noise, more: 0 }
 }
 
 /// Classes of cells, from pale to full.
@@ -298,7 +320,7 @@ fn top_words(elements: &[Summary]) -> Vec<Bars> {
     top.into_iter().map(one).collect()
 }
 
-fn map_of_states(elements: &[Summary]) -> Option<Svg> {
+fn map_of_states(elements: &[Summary]) -> Option<(Svg, Vec<(&'static str, String)>)> {
     let state =
         |element: &Summary| element.place.iter().find(|(dimension, _)| *dimension == "state").cloned();
     let mut names: Vec<String> = Vec::new();
@@ -321,7 +343,9 @@ fn map_of_states(elements: &[Summary]) -> Option<Svg> {
     };
     let by_state: Vec<Vec<Summary>> = names.iter().map(of).collect();
     let grids: Option<Vec<Grid<'_>>> = by_state.iter().map(|elements| grid(elements, "time")).collect();
-    plots::states(&grids?, &names)
+    let legend =
+        names.iter().enumerate().map(|(k, name)| (plots::kind(k), format!("state {name}"))).collect();
+    Some((plots::states(&grids?, &names)?, legend))
 }
 
 /// The name of a column, with its unit.

@@ -36,12 +36,24 @@ pub struct Card {
     /// The settings that were given; the others have their defaults.
     #[serde(default, skip_serializing_if = "Settings::is_empty")]
     pub settings: Settings,
+    /// The records that were held out of the fit, if any were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holdout: Option<HeldOut>,
     /// Scores on test records that were declared public.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test: Option<PublicTest>,
     /// What a reader must know before relying on the model, in sentences.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+}
+
+/// The records that were held out of a fit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HeldOut {
+    /// The share that was asked for.
+    pub share: f64,
+    /// Identifies the secret key of the [`Holdout`](crate::Holdout), and gives nothing of it away.
+    pub digest: String,
 }
 
 /// The budget that was requested.
@@ -87,6 +99,7 @@ impl Card {
             target: schema.target().map(|target| target.name().to_owned()),
             inputs: schema.features().iter().map(|column| column.name().to_owned()).collect(),
             asked: privacy.map(Asked::from),
+            holdout: None,
             test: score.map(|score| PublicTest { note: PUBLIC_NOTE.to_owned(), score: score.clone() }),
             warnings,
         }

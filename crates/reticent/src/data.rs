@@ -13,6 +13,7 @@ use reticent_tables::{Encoder, Kind, Layout, Rows, Scale, Schema, Source, Stream
 use crate::cancel::Cancel;
 use crate::codebook::codebook;
 use crate::error::{Error, ErrorKind};
+use crate::holdout::{Holdout, Part};
 
 /// A data set: where its records are.
 ///
@@ -207,10 +208,14 @@ pub(crate) fn stopped() -> Error {
     Error::new(ErrorKind::Stopped, message, "start anew")
 }
 
-/// All rows, or nothing if it was to stop.
-fn collect(stream: &Stream, stop: &mut dyn FnMut() -> bool) -> Option<Vec<f64>> {
+/// All rows that are not held out, or nothing if it was to stop.
+fn collect(
+    stream: &Stream,
+    held: Option<(&Holdout, usize)>,
+    stop: &mut dyn FnMut() -> bool,
+) -> Option<Vec<f64>> {
     let (mut all, mut stopped) = (Vec::new(), false);
-    stream.pass(&mut |block| {
+    pass(stream, held, &mut |block| {
         stopped = stop();
         all.extend_from_slice(block);
         if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -218,24 +223,42 @@ fn collect(stream: &Stream, stop: &mut dyn FnMut() -> bool) -> Option<Vec<f64>> 
     (!stopped).then_some(all)
 }
 
-/// Encoded rows as the wall takes them.
-pub(crate) fn records(rows: Rows) -> Result<Records, WallError> {
-    let (count, width) = (rows.count(), rows.width());
+/// A pass over the rows that are not held out.
+fn pass(stream: &Stream, held: Option<(&Holdout, usize)>, each: &mut dyn FnMut(&[f64]) -> ControlFlow<()>) {
+    match held {
+        None => stream.pass(each),
+        Some((holdout, width)) => holdout.pass(width, Part::Fitted, |each| stream.pass(each), each),
+    }
+}
+
+/// Encoded rows as the wall takes them, without those that are held out.
+pub(crate) fn records(rows: Rows, holdout: Option<&Holdout>) -> Result<Records, WallError> {
+    let (all_rows, width) = (rows.count(), rows.width());
+    let count = holdout.map_or(all_rows, |holdout| holdout.counts().1);
     match rows {
-        Rows::Kept(table) => Records::new(table.into_values(), width),
+        Rows::Kept(table) => {
+            let values = table.into_values();
+            let fitted = holdout.map(|holdout| holdout.part(&values, width, Part::Fitted));
+            Records::new(fitted.unwrap_or(values), width)
+        }
         Rows::Streamed(stream) => {
+            let holdout = holdout.cloned();
             let mut all: Option<Vec<f64>> = None;
             let pass = move |wanted: Option<&[usize]>, each: &mut dyn FnMut(&[f64]) -> ControlFlow<()>| {
-                let Some(wanted) = wanted else { return stream.pass(each) };
+                let held = holdout.as_ref().map(|holdout| (holdout, width));
+                let Some(wanted) = wanted else { return pass(&stream, held, each) };
                 // Whoever takes the rows also states whether to stop; a block without rows only asks.
                 let mut stop = || each(&[]).is_break();
                 if count * width > MAX_SAMPLED {
-                    let rows = stream.some(wanted, &mut stop);
+                    let rows = match &holdout {
+                        None => stream.some(wanted, &mut stop),
+                        Some(holdout) => stream.some(&holdout.places(wanted), &mut stop),
+                    };
                     let _ = each(&rows);
                     return;
                 }
                 if all.is_none() {
-                    all = collect(&stream, &mut stop);
+                    all = collect(&stream, held, &mut stop);
                 }
                 let Some(all) = &all else { return };
                 let row = |row: &usize| all.get(row * width..(row + 1) * width);

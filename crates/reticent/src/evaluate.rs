@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use reticent_core::budget::Privacy;
+use reticent_core::budget::{Adjacency, Privacy};
 use reticent_core::evaluation::{Compared, Comparison, Evaluated, EvaluationPlan, Judged};
 use reticent_core::model::QUANTILES;
 use reticent_core::observer::Step;
@@ -18,14 +18,16 @@ use crate::cancel::Cancel;
 use crate::charge::OnProgress;
 use crate::data::{self, Data};
 use crate::error::{Error, ErrorKind};
-use crate::fit::{check_epsilon, check_writable};
+use crate::fit::check_writable;
 use crate::fitted::keep;
 use crate::guarded::guarded;
+use crate::holdout::{self, Holdout, Part};
 use crate::joined::{self, Joined};
 use crate::journal;
 use crate::resume::{Place, RunKind};
 use crate::saved::SavedModel;
 use crate::session;
+use crate::settings::check_epsilon;
 
 /// A private evaluation to be made: the models, and what may be spent on the test records.
 ///
@@ -53,6 +55,7 @@ pub struct Evaluation<'a> {
     ledger: Option<(PathBuf, String)>,
     records: Option<usize>,
     layout: Option<Layout>,
+    holdout: Option<Holdout>,
     out: Option<PathBuf>,
     resume: bool,
     overwrite: bool,
@@ -97,6 +100,7 @@ impl<'a> Evaluation<'a> {
             ledger: None,
             records: None,
             layout: None,
+            holdout: None,
             out: None,
             resume: false,
             overwrite: false,
@@ -123,6 +127,11 @@ impl<'a> Evaluation<'a> {
     /// How CSV files are laid out, in place of what the schema of the first model states.
     pub fn layout(self, layout: Layout) -> Self {
         Self { layout: Some(layout), ..self }
+    }
+
+    /// Evaluates on the records that a fit has held out of these files, and on no other.
+    pub fn holdout(self, holdout: Holdout) -> Self {
+        Self { holdout: Some(holdout), ..self }
     }
 
     /// Where the evaluation goes, as JSON. A run with such a file has a journal beside it and can be resumed.
@@ -166,6 +175,12 @@ impl<'a> Evaluation<'a> {
             let message = "record batches have no name, which a run with a file is resumed by";
             return Err(Error::settings(message, "give them one with `Data::named`"));
         }
+        if self.holdout.is_some() && privacy.adjacency() == Adjacency::AddRemove {
+            return Err(holdout::no_add_remove());
+        }
+        if let Some(holdout) = &self.holdout {
+            self.models.iter().try_for_each(|model| holdout.check_model(model.card().holdout.as_ref()))?;
+        }
         let first = self.models[0];
         let source = data.open(self.layout.unwrap_or(first.schema().layout()))?;
         self.check_fingerprints()?;
@@ -189,7 +204,7 @@ impl<'a> Evaluation<'a> {
         // What is wrong with the models is found before a record is read.
         let middles: Vec<Vec<f64>> = self.models.iter().map(|model| model.middle()).collect();
         self.plan(&middles, 1, &privacy)?;
-        let rows = Joined::read(encoders(&self.models)?, &source, &self.cancel)?;
+        let rows = Joined::read(encoders(&self.models)?, &source, self.holdout.clone(), &self.cancel)?;
         let records =
             data::number_of_records(&source, rows.count(), Some(privacy.adjacency()), self.records)?;
         privacy.check(records, privacy.adjacency())?;
@@ -208,6 +223,7 @@ impl<'a> Evaluation<'a> {
         for model in &self.models {
             complete(&mut closed.receipt, model.schema());
         }
+        closed.receipt.assumptions.extend(self.holdout.as_ref().map(|held| held.assumption(Part::HeldOut)));
         let evaluation = self.described(evaluated, plan.clip(), closed.receipt.clone());
         let mut bytes = serde_json::to_vec_pretty(&evaluation).map_err(|error| {
             unfinished(Error::data(format!("the evaluation cannot be written: {error}"), "check the models"))
@@ -255,14 +271,18 @@ impl<'a> Evaluation<'a> {
     /// What is evaluated on what, how: a run that is resumed must be the same.
     fn whole_run(&self, data: &Data, privacy: &Privacy, records: usize) -> Result<Value, Error> {
         let models = self.models.iter().map(|model| model.digest()).collect::<Result<Vec<_>, _>>()?;
-        Ok(json!({
+        let mut of = json!({
             "evaluated": models,
             "data": data.label(),
             "records": records,
             "asked": [privacy.epsilon(), privacy.delta()],
             "adjacency": privacy.adjacency().to_string(),
             "data_set": self.ledger.as_ref().map(|(_, data_set)| data_set),
-        }))
+        });
+        if let Some(holdout) = &self.holdout {
+            of["holdout"] = holdout.digest().into();
+        }
+        Ok(of)
     }
 
     fn described(&self, evaluated: Evaluated, clip: Option<f64>, receipt: Receipt) -> PrivateEvaluation {

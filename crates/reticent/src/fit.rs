@@ -17,14 +17,12 @@ use crate::charge::{Charge, OnProgress};
 use crate::data::{self, Data};
 use crate::error::{Error, ErrorKind};
 use crate::fitted::{Fitted, keep};
+use crate::holdout::{Holdout, Part};
 use crate::plan::{self, Plan, Request};
 use crate::resume::{Place, RunKind};
 use crate::saved::{Parts, SavedModel, score, within_bounds};
 use crate::scores::{self, PUBLIC_NOTE};
-use crate::settings::Settings;
-
-/// The least epsilon. The ledger counts in units of 1e-12, and a plan may cost a little less than it was asked for.
-const MIN_EPSILON: f64 = 1e-6;
+use crate::settings::{Settings, check_epsilon};
 
 /// A fit to be made: the model, what is publicly known about the records, and what may be spent.
 ///
@@ -58,6 +56,7 @@ pub struct Fit {
     limits: Limits,
     layout: Option<Layout>,
     assume_public_moments: bool,
+    holdout: Option<f64>,
     test: Option<Data>,
     test_is_public: bool,
     ledger: Option<(PathBuf, String)>,
@@ -86,6 +85,7 @@ impl Fit {
             limits: Limits::default(),
             layout: None,
             assume_public_moments: false,
+            holdout: None,
             test: None,
             test_is_public: false,
             ledger: None,
@@ -162,6 +162,12 @@ impl Fit {
     /// **Not private**: scales by the mean and deviation of the data, for models without privacy that allow it.
     pub fn assume_public_moments(self) -> Self {
         Self { assume_public_moments: true, ..self }
+    }
+
+    /// Holds this share of the records out of the fit, by secret coins, for a private [`Evaluation`](crate::Evaluation) afterwards. Which they are is kept in a
+    /// [file](crate::Holdout) beside the model that must not be published. Replace-one adjacency only.
+    pub fn holdout(self, share: f64) -> Self {
+        Self { holdout: Some(share), ..self }
     }
 
     /// **Not private**: records to evaluate the model on. With a model file, scores go to a file beside it.
@@ -265,19 +271,30 @@ impl Fit {
         }
         let rows = data::rows(&encoder, &source, &self.cancel)?;
         let adjacency = self.privacy.map(|privacy| privacy.adjacency());
-        let records = data::number_of_records(&source, rows.count(), adjacency, self.records)?;
+        let holdout = self.holdout.map(|share| {
+            Holdout::of_fit(share, rows.count(), self.privacy.as_ref(), out.as_deref(), self.resume)
+        });
+        let holdout = holdout.transpose().map_err(|error| place.kept(error))?;
+        let fitted = holdout.as_ref().map_or_else(|| rows.count(), |holdout| holdout.counts().1);
+        let records = data::number_of_records(&source, fitted, adjacency, self.records)?;
         let plan = self.accepted(&schema, TableShape { records, ..shape })?;
         let plan_json = match self.privacy {
             Some(_) => plan.to_json(),
             None => reticent_core::model::without_privacy(plan.to_json()),
         };
-        let of = self.whole_run(&data, &plan_json);
+        let of = self.whole_run(&data, &plan_json, holdout.as_ref());
         let charge = place.charge(&of, self.on_progress.take(), self.cancel.clone())?;
         // Whatever fails from here on is reported with what stays charged and how to resume.
         let unfinished = |error| place.unfinished(&charge, self.cancel.is_cancelled(), error);
-        let inferred = self.infer(&plan, &schema, &source, rows, &charge).map_err(unfinished)?;
+        // Before the first release, so that a run that is resumed has the same records.
+        if let (Some(holdout), Some(out)) = (&holdout, &out) {
+            holdout.write_beside(out).map_err(unfinished)?;
+        }
+        let read = Read { source: &source, holdout: holdout.as_ref() };
+        let inferred = self.infer(&plan, &schema, &read, rows, &charge).map_err(unfinished)?;
         let Inferred { schema, posterior, mut closed } = inferred;
         self.complete(&mut closed.receipt, &schema, records);
+        closed.receipt.assumptions.extend(holdout.as_ref().map(|held| held.assumption(Part::Fitted)));
         let public = tests.as_ref().filter(|_| self.test_is_public);
         let public = public.map(|tests| score(posterior.as_ref(), &schema, tests));
         // What is wrong with the test records is reported once the model is safe.
@@ -285,6 +302,7 @@ impl Fit {
         closed.receipt.assumptions.extend(in_file.map(|_| PUBLIC_NOTE.to_owned()));
         let warnings = posterior.warnings(&schema.encoded_names());
         let card = Card::new(self.model, &schema, self.privacy.as_ref(), &self.settings, in_file, warnings);
+        let card = Card { holdout: holdout.as_ref().map(Holdout::stated), ..card };
         let receipt = closed.receipt.clone();
         let parts = Parts { model: self.model, posterior, schema, plan: plan_json, receipt, card };
         let (model, bytes) = SavedModel::fitted(parts).map_err(unfinished)?;
@@ -397,8 +415,8 @@ impl Fit {
     }
 
     /// What is fitted to what, how: a run that is resumed must be the same.
-    fn whole_run(&self, data: &Data, plan: &Value) -> Value {
-        json!({
+    fn whole_run(&self, data: &Data, plan: &Value, holdout: Option<&Holdout>) -> Value {
+        let mut of = json!({
             "data": data.label(),
             "schema": self.schema.fingerprint(),
             "asked": self.privacy.map(|privacy| [privacy.epsilon(), privacy.delta()]),
@@ -406,7 +424,11 @@ impl Fit {
             "bounds_share": self.bounds_share,
             "data_set": self.ledger.as_ref().map(|(_, data_set)| data_set),
             "plan": plan,
-        })
+        });
+        if let Some(holdout) = holdout {
+            of["holdout"] = holdout.digest().into();
+        }
+        of
     }
 
     /// Builds the wall, estimates bounds if the schema leaves some private, and fits.
@@ -414,7 +436,7 @@ impl Fit {
         &self,
         plan: &Plan,
         schema: &Schema,
-        source: &Source,
+        read: &Read<'_>,
         rows: Rows,
         charge: &Charge,
     ) -> Result<Inferred, Error> {
@@ -425,12 +447,12 @@ impl Fit {
             Ok::<_, Error>(wall.observed_by(charge.observer()))
         };
         let mut wall = match &plan.bounds {
-            None => wall(data::records(rows)?)?,
+            None => wall(data::records(rows, read.holdout)?)?,
             Some(bounds) => {
                 drop(rows);
                 let encoded = |schema: &Schema| {
-                    let rows = data::rows(&Encoder::new(schema)?, source, &self.cancel)?;
-                    Ok::<_, Error>(data::records(rows)?)
+                    let rows = data::rows(&Encoder::new(schema)?, read.source, &self.cancel)?;
+                    Ok::<_, Error>(data::records(rows, read.holdout)?)
                 };
                 let mut wall = wall(encoded(&bounds.columns)?)?;
                 schema = bounds.estimate(&schema, &mut wall)?;
@@ -457,22 +479,18 @@ impl Fit {
     }
 }
 
+/// Where records are read from, and which of them are not.
+struct Read<'a> {
+    source: &'a Source,
+    holdout: Option<&'a Holdout>,
+}
+
 /// A posterior behind a wall that is closed, and not settled.
 struct Inferred {
     /// With the bounds that were estimated.
     schema: Schema,
     posterior: Box<dyn Posterior>,
     closed: Closed,
-}
-
-/// Refuses an epsilon that the ledger cannot count.
-pub(crate) fn check_epsilon(privacy: &Privacy) -> Result<(), Error> {
-    let epsilon = privacy.epsilon();
-    if epsilon < MIN_EPSILON {
-        let message = format!("epsilon must be at least {MIN_EPSILON:e}, not {epsilon:e}");
-        return Err(Error::settings(message, "less than that leaves nothing but noise of any table"));
-    }
-    Ok(())
 }
 
 /// Tries to write beside the file, before anything is spent on what will go there.

@@ -13,6 +13,7 @@ use crate::cancel::Cancel;
 use crate::data::{self, MAX_KEPT};
 use crate::error::Error;
 use crate::guarded::guarded;
+use crate::holdout::{Holdout, Part};
 
 /// Rows of several encoders, read once to count them.
 pub(crate) struct Joined {
@@ -21,11 +22,18 @@ pub(crate) struct Joined {
     /// All rows, unless they are too many.
     kept: Option<Vec<f64>>,
     count: usize,
+    /// If it is there, only rows that it holds out are read.
+    holdout: Option<Holdout>,
 }
 
 impl Joined {
     /// Reads all rows, unless the run is cancelled meanwhile.
-    pub(crate) fn read(encoders: Vec<Encoder>, source: &Source, cancel: &Cancel) -> Result<Self, Error> {
+    pub(crate) fn read(
+        encoders: Vec<Encoder>,
+        source: &Source,
+        holdout: Option<Holdout>,
+        cancel: &Cancel,
+    ) -> Result<Self, Error> {
         let (mut kept, mut count) = (Some(Vec::new()), 0);
         let width = width(&encoders);
         pass(&encoders, source, &mut |block| {
@@ -39,7 +47,12 @@ impl Joined {
         if cancel.is_cancelled() {
             return Err(data::stopped());
         }
-        Ok(Self { encoders, source: source.clone(), kept, count })
+        if let Some(holdout) = &holdout {
+            holdout.check_rows(count)?;
+            count = holdout.counts().0;
+            kept = kept.map(|kept| holdout.part(&kept, width, Part::HeldOut));
+        }
+        Ok(Self { encoders, source: source.clone(), kept, count, holdout })
     }
 
     /// Number of rows.
@@ -49,14 +62,26 @@ impl Joined {
 
     /// The rows as the wall takes them. Only releases about all records are made of them.
     pub(crate) fn records(self) -> Result<Records, WallError> {
-        let Self { encoders, source, kept, count } = self;
+        let Self { encoders, source, kept, count, holdout } = self;
         let width = width(&encoders);
         match kept {
             Some(values) => Records::new(values, width),
             None => {
                 let read = move |_: Option<&[usize]>, each: &mut dyn FnMut(&[f64]) -> ControlFlow<()>| {
                     // What cannot be read any more is left out, as in a pass of one encoder.
-                    let _ = guarded(|| pass(&encoders, &source, each));
+                    let _ = guarded(|| match &holdout {
+                        None => pass(&encoders, &source, each),
+                        Some(holdout) => {
+                            let mut read = Ok(());
+                            holdout.pass(
+                                width,
+                                Part::HeldOut,
+                                |each| read = pass(&encoders, &source, each),
+                                each,
+                            );
+                            read
+                        }
+                    });
                 };
                 Records::streamed(count, width, Box::new(read))
             }

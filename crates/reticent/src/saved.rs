@@ -145,6 +145,12 @@ impl SavedModel {
         &self.receipt
     }
 
+    /// The data set of a ledger that the fit was charged to, by its receipt.
+    #[must_use]
+    pub fn data_set(&self) -> Option<&str> {
+        self.receipt.ledger.strip_prefix("data set \"")?.strip_suffix('"')
+    }
+
     /// What the model is for, and what was asked for.
     #[must_use]
     pub fn card(&self) -> &Card {

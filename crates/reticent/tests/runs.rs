@@ -102,6 +102,39 @@ fn a_pass_is_stopped_midway_and_resumed() {
     assert!(exists(&case.path("model.reticent")) && !exists(&case.path("model.reticent.journal")));
 }
 
+/// Held-out records are no part of a fit, be they streamed or kept: a third of the others has `a`, and not a third of 0.8 of all. A run that is resumed holds out the
+/// same records. The number of those that are not held out is binomial: five standard deviations.
+#[test]
+fn held_out_records_are_absent_from_a_fit_and_from_its_resumption() {
+    for rows in [(1 << 22) + 1, 3000] {
+        let case = Case::new(rows);
+        let (session, cancel) = (case.session(), Cancel::new());
+        let fit = |share: f64| {
+            let fit = session.fit("beta-bernoulli", &case.schema).unwrap().privacy(privacy());
+            fit.out(case.path("model.reticent")).holdout(share)
+        };
+        let stop = cancel.clone();
+        let stopped = fit(0.2).cancelled_by(&cancel).on_progress(move |_| stop.cancel());
+        let is_streamed = rows > 3000;
+        let ended = stopped.run(case.path("data.csv"));
+        let key = std::fs::read(case.path("model.reticent.holdout")).unwrap();
+        if is_streamed {
+            assert_eq!(ended.err().expect("it was stopped").kind(), ErrorKind::Stopped);
+            let other = fit(0.3).resume(true).run(case.path("data.csv")).err().expect("another share");
+            assert!(other.message().contains("another share"), "{other}");
+            fit(0.2).resume(true).run(case.path("data.csv")).unwrap();
+        }
+        assert_eq!(std::fs::read(case.path("model.reticent.holdout")).unwrap(), key);
+        let model = SavedModel::load(case.path("model.reticent")).unwrap();
+        let (n, fitted) = (rows as f64, model.receipt().records as f64);
+        assert!((fitted - 0.8 * n).abs() < 5.0 * (0.16 * n).sqrt(), "{fitted} of {n}");
+        let rate = &model.summary().unwrap()[0];
+        // The interval covers in all but one of a million fits if it is so much wider.
+        assert!((rate.mean - 1.0 / 3.0).abs() < 5.0 * rate.sd && rate.sd < 0.015, "{rate:?}");
+        assert_eq!(model.card().holdout.as_ref().unwrap().share, 0.2);
+    }
+}
+
 /// A run that is stopped before its first release costs nothing.
 #[test]
 fn stopped_before_the_first_release() {

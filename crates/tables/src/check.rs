@@ -110,7 +110,8 @@ impl Check {
     /// Reads these columns, which are in the files.
     fn read(&mut self, source: &Source, columns: &[&Column]) -> Result<(), TableError> {
         let readers: Vec<Reader> = columns.iter().map(|column| Reader::new(column)).collect();
-        let known = columns.iter().map(|&column| column.clone()).collect();
+        // Columns are all features here, and a positive class belongs to a target.
+        let known = columns.iter().map(|&column| column.clone().without_emphasis()).collect();
         let encoder = Encoder::new(&without_private_bounds(&Schema::new(None, known)?))?;
         let places: Vec<std::ops::Range<usize>> = encoder.places().collect();
         let wanted: Vec<Wanted> = encoder.wanted().to_vec();

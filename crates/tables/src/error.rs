@@ -22,6 +22,8 @@ pub enum TableError {
     NoFiles { path: PathBuf },
     #[error("{}: neither a .csv, .tsv, .csv.gz nor a .parquet file; hint: rename it if it is one", file.display())]
     UnknownFormat { file: PathBuf },
+    #[error("{}: tables are written as .csv or .parquet files; hint: choose a name that ends so", file.display())]
+    UnwritableFormat { file: PathBuf },
     #[error("{}: holds both CSV and Parquet files; hint: choose one kind with a pattern such as '*.parquet'", path.display())]
     MixedFormats { path: PathBuf },
     #[error("{}: not a readable {format} file; hint: it may be cut short or of another format", file.display())]

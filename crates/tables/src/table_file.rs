@@ -55,7 +55,7 @@ impl TableFile {
         let ending = |ending: &str| path.extension().is_some_and(|found| found.eq_ignore_ascii_case(ending));
         let is_csv = ending("csv");
         if !is_csv && !ending("parquet") {
-            return Err(TableError::UnknownFormat { file: path.to_owned() });
+            return Err(TableError::UnwritableFormat { file: path.to_owned() });
         }
         let mut seen = HashSet::new();
         if let Some(twice) = schema.fields().iter().find(|field| !seen.insert(field.name())) {

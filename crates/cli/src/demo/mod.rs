@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
         rows.push(row(&model, epsilon)?);
         if epsilon == Some(SHOWN) {
             model.predict(folder.join("test.csv"), folder.join("predictions.csv"))?;
-            write(folder, "report.html", &report::page(&model, None)?)?;
+            write(folder, "report.html", &report::page(&model, None, None)?)?;
         }
         progress.show(done);
     }

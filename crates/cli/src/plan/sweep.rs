@@ -16,6 +16,12 @@ const MIN_EPSILON: f64 = 1e-3;
 const NONE: &str =
     "no widths are expected: bounds are still to be estimated, or a simulated fit would take long\n";
 
+/// The failure of a comparison that has nothing to compare.
+fn none() -> Failure {
+    let hint = "give one --epsilon and one --records for the plan itself; for widths state bounds, or choose a model of quicker fits";
+    Failure::failed(NONE.trim_end(), Some(hint.to_owned()))
+}
+
 /// Expected widths and errors of one plan.
 pub(super) fn expected(plan: &Plan, simulations: usize) -> Result<String, Failure> {
     let Some(forecast) = plan.forecast(simulations, SEED)? else { return Ok(format!("\n{NONE}")) };
@@ -48,7 +54,7 @@ pub(super) fn run(
     for &records in &args.records {
         for &epsilon in &args.epsilon {
             let forecast = plan(records, epsilon)?.forecast(args.simulations.max(1), SEED)?;
-            forecasts.push(forecast.ok_or_else(|| Failure::failed(NONE.trim_end(), None))?);
+            forecasts.push(forecast.ok_or_else(none)?);
         }
     }
     if let Some(out) = &args.out {
@@ -93,7 +99,7 @@ pub(super) fn target(
     };
     let expected = |epsilon: f64| -> Result<f64, Failure> {
         let forecast = plan(records, epsilon)?.forecast(args.simulations.max(1), SEED)?;
-        let forecast = forecast.ok_or_else(|| Failure::failed(NONE.trim_end(), None))?;
+        let forecast = forecast.ok_or_else(none)?;
         match &args.parameter {
             None => Ok(forecast.variables().first().map_or(f64::NAN, |(_, width, _)| *width)),
             Some(name) => {

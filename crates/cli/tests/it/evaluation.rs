@@ -156,3 +156,48 @@ fn no_value_of_a_test_record_changes_how_an_evaluation_ends() {
     };
     assert_eq!(words(&odd), words(&usual));
 }
+
+/// Every record is in the fit or in the evaluation, and both are charged to one data set.
+#[test]
+fn held_out_records_are_evaluated_on() {
+    let case = Case::new(3000);
+    let (model, data, ledger) =
+        (case.path("m.reticent"), case.path("people.csv"), case.path("budget.ledger"));
+    stdout(&format!("ledger init {ledger} --data-set people --epsilon 3 --delta 1e-4"));
+    let charged = format!("{PRIVATE} --ledger {ledger} --data-set people");
+    let fit = format!("{} {charged} --holdout 0.25", case.fit("linear", "m.reticent"));
+    let printed = stdout(&fit);
+    assert!(printed.contains("m.reticent.holdout: keep it secret"), "{printed}");
+    let key = format!("{model}.holdout");
+    let fitted = json(&format!("show {model}"))["receipt"]["records"].as_u64().unwrap();
+    let evaluate = format!("evaluate {model} --data {data} --holdout {key}");
+    let evaluated = json(&format!("{evaluate} {charged}"));
+    assert_eq!(fitted + evaluated["receipt"]["records"].as_u64().unwrap(), 3000);
+    assert_eq!(json(&format!("ledger show {ledger}"))[0]["counts"]["settled"], 2);
+    let shown = stdout(&format!("show {model}"));
+    assert!(shown.contains("--holdout 0.25") && shown.contains("were held out by secret coins"), "{shown}");
+    // Errors are even over a width of 10, so the best prediction leaves 10/12^(1/2) = 2.89 kUSD.
+    let error = figure(&evaluated, 0, "root mean squared error");
+    assert!(error["lower"].as_f64().unwrap() < 3.2 && error["upper"].as_f64().unwrap() > 2.7, "{error}");
+    // The key is nowhere else: not in the model, not in what is printed, not in the ledger.
+    let text: Value = serde_json::from_str(&fs::read_to_string(&key).unwrap()).unwrap();
+    let secret = text["key"].as_str().unwrap();
+    for file in [&model, &ledger] {
+        let bytes = fs::read(file).unwrap();
+        assert!(!bytes.windows(secret.len()).any(|window| window == secret.as_bytes()), "{file}");
+    }
+    assert!(!printed.contains(secret) && !shown.contains(secret));
+
+    let output = reticent(&evaluate);
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(2) && error.contains("--epsilon"), "{error}");
+    refused(&format!("{evaluate} {PRIVATE} --adjacency add-remove --records 700"), "add-remove");
+    refused(&format!("{} --holdout 2 {PRIVATE}", case.fit("linear", "b.reticent")), "0.01 to 0.9");
+    let add_remove = format!("{} --holdout 0.2 {PRIVATE}", case.fit("linear", "b.reticent"));
+    refused(&format!("{add_remove} --adjacency add-remove --records 3000"), "add-remove");
+    failed(&fit, "has not seen");
+    case.write("fewer.csv", &people(2000));
+    failed(&format!("{evaluate} {PRIVATE}").replace("people.csv", "fewer.csv"), "3000");
+    stdout(&format!("{} {PRIVATE}", case.fit("linear", "all.reticent")));
+    failed(&format!("{evaluate} {PRIVATE}").replace("m.reticent --", "all.reticent --"), "may have seen");
+}

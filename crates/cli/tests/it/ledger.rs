@@ -53,6 +53,54 @@ fn spending_shows_in_the_history() {
     assert_eq!(account["spent"]["epsilon"], 0.5);
 }
 
+/// Half of an epsilon of 2 is spent: what the fit prints, and what `show` and `report` state later, is what the ledger has left then.
+#[test]
+fn what_remains_is_beside_what_was_spent() {
+    let case = crate::fit::Case::new(500);
+    let ledger = case.path("budget.ledger");
+    stdout(&format!("ledger init {ledger} --data-set people --epsilon 2 --delta 1e-4"));
+    let fit = |out: &str, epsilon: f64| {
+        format!(
+            "{} --epsilon {epsilon} --delta 1e-5 --ledger {ledger} --data-set people",
+            case.fit("linear", out)
+        )
+    };
+    // What is left is rounded down to five digits: a plan may cost a little less than it was asked for.
+    let left = |text: &str, runs: &str| -> f64 {
+        let quoted = text.replace("&quot;", "\"");
+        let (_, after) =
+            quoted.split_once("data set \"people\" has epsilon ").unwrap_or_else(|| panic!("{text}"));
+        let (left, rest) = after.split_once(" of 2 and delta ").unwrap();
+        assert!(rest.contains(&format!(" of 1e-4 left, after {runs}")), "{rest}");
+        left.parse().unwrap()
+    };
+    let printed = stdout(&fit("first", 0.5));
+    assert!((1.5..1.501).contains(&left(&printed, "1 run")), "{printed}");
+    let found = json(&fit("second", 1.0));
+    let remaining = found["account"]["remaining"]["epsilon"].as_f64().unwrap();
+    assert!((0.5..0.501).contains(&remaining), "{remaining}");
+
+    let model = case.path("first");
+    assert!(!stdout(&format!("show {model}")).contains("left"));
+    let shown = left(&stdout(&format!("show {model} --ledger {ledger}")), "2 runs");
+    assert!(shown <= remaining && remaining - shown < 1e-5, "{shown} {remaining}");
+    let account = &json(&format!("show {model} --ledger {ledger}"))["account"];
+    assert_eq!((&account["id"], &account["remaining"]["epsilon"]), (&"people".into(), &remaining.into()));
+    let page = case.path("report.html");
+    stdout(&format!("report {model} --ledger {ledger} --out {page}"));
+    let page = std::fs::read_to_string(page).unwrap();
+    assert_eq!(left(&page, "2 runs"), shown);
+    assert!(page.contains("of the epsilon of 2 of the data set, this fit: 0.5"), "{page}");
+
+    // A model that was charged to no ledger, and a ledger that does not have the data set.
+    stdout(&format!("{} --epsilon 1 --delta 1e-5", case.fit("linear", "free")));
+    crate::failed(&format!("show {} --ledger {ledger}", case.path("free")), "no ledger");
+    let other = case.path("other.ledger");
+    stdout(&format!("ledger init {other} --data-set trial --epsilon 2 --delta 1e-4"));
+    let refused = reticent(&format!("show {model} --ledger {other}"));
+    assert_eq!(refused.status.code(), Some(1));
+}
+
 #[test]
 fn a_wrong_file_is_one_sentence_and_a_hint() {
     let folder = tempfile::tempdir().unwrap();

@@ -153,7 +153,7 @@ fn a_logistic_model_names_its_positive_class() {
         "A logistic model of rich (positive class: true, against false) by 3 columns",
         "odds ratio of rich = true for a typical change",
         "odds ratio, logarithmic scale; 1 is no effect",
-        "<h3>Odds ratios of rich = true</h3>",
+        "<h3>Odds ratios of rich = true: for one unit more of a number, for a level against the reference</h3>",
         "change of the probability of rich = true (percentage points)",
     ] {
         assert!(page.contains(text), "{text}");

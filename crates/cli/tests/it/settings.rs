@@ -35,7 +35,7 @@ fn suited(model: &str) -> (String, &'static str) {
 fn decision(arguments: &str) -> (Option<i32>, String) {
     let output = reticent(arguments);
     let error = String::from_utf8(output.stderr).unwrap();
-    if error.contains("  remaining  ") {
+    if error.contains("; remaining epsilon ") {
         return (Some(0), String::new());
     }
     (output.status.code(), error)

@@ -74,11 +74,14 @@ fn shares_without_sides_are_dots() {
     let all = [share("State", 0.25), share(ATTACK, 0.75)];
     assert!(side(&all).is_none());
     let forest = dots(&all, "Share").unwrap();
-    assert_eq!((forest.rows[0].label.as_str(), forest.rows[0].estimate.as_str()), ("work, State", "0.250"));
+    assert_eq!((forest.rows[0].label.as_str(), forest.rows[0].estimate.as_str()), ("work = State", "0.250"));
     assert!(is_harmless(&forest.rows[1].plot));
     let mut mixed = all.to_vec();
     mixed[0].unit = Some("kg".into());
     assert!(dots(&mixed, "Share").is_none(), "units differ");
+    assert!(forest.has_intervals && forest.has_noise);
+    let fixed: Vec<Summary> = all.iter().map(|share| Summary { sd: 0.0, ..share.clone() }).collect();
+    assert!(dots(&fixed, "Share").is_none(), "there is nothing to compare");
 }
 
 #[test]
@@ -103,7 +106,8 @@ fn states_are_a_map_of_regions_and_times() {
         cell(ATTACK, "1", "1", 0.2),
         cell(ATTACK, "1", "2", 0.8),
     ];
-    let map = map_of_states(&all).unwrap();
+    let (map, legend) = map_of_states(&all).unwrap();
+    assert_eq!(legend, [("k0", "state 1".to_owned()), ("k1", "state 2".to_owned())]);
     assert!(is_harmless(&map));
     let text = map.to_string();
     assert!(text.contains("north, 1: state 1, 90 %") && text.contains("state 2, 80 %"), "{text}");

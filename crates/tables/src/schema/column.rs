@@ -226,6 +226,11 @@ impl Column {
         Ok(self)
     }
 
+    /// The same column without a positive class or a reference.
+    pub(crate) fn without_emphasis(self) -> Self {
+        Self { emphasis: None, ..self }
+    }
+
     /// The same column with a prior of its coefficients.
     ///
     /// # Errors

@@ -98,3 +98,22 @@ fn stored_types_are_named() {
     assert_eq!((found.columns[3].stored, &found.columns[3].missing), (Some("numbers"), &spots(&[1, 2])));
     assert!(found.columns[3].constant && !found.columns[4].constant);
 }
+
+/// A target with a positive class is a column like any other here.
+#[test]
+fn a_positive_class_and_a_reference_are_no_obstacle() {
+    let schema = SCHEMA
+        .replace("kind = \"boolean\"", "kind = \"boolean\", positive = \"false\"")
+        .replace("[\"A\", \"B\"]", "[\"A\", \"B\"], reference = \"B\"");
+    let folder = folder();
+    let source = Source::open(write_csv(
+        &folder,
+        "t.csv",
+        "age,work,note,gain,y\n5,A,pain,1,true\n6,C,pain,2,maybe\n",
+    ));
+    let found =
+        Check::new(&Schema::parse(&schema).expect("a schema"), &source.expect("a file")).expect("a file");
+    assert_eq!(found.records, 2);
+    let column = |name: &str| found.columns.iter().find(|column| column.name == name).expect("a column");
+    assert_eq!((&column("work").unknown, &column("y").malformed), (&spots(&[3]), &spots(&[3])));
+}

@@ -27,9 +27,9 @@ pub struct Parameter {
     pub variable: &'static str,
     /// Its place: the name of each dimension of the variable, and the label there. Empty for a scalar.
     pub place: Vec<(&'static str, String)>,
-    /// The unit of its value, such as "days per year".
+    /// The unit of its value, such as `days/year`.
     pub unit: Option<String>,
-    /// What it is compared with, such as "against never".
+    /// What it is compared with, such as "against never", or the change that it is for, such as "+1 years".
     pub note: Option<String>,
     /// The value that means no effect: that of the probability of direction. None where there is no such value.
     pub null: Option<f64>,

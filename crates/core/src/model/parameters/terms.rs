@@ -104,28 +104,45 @@ pub fn linear_terms(
     (terms, parameters)
 }
 
-/// The unit of the target over that of the column.
+/// The unit of the target over that of the column: `days/years`, or `1/years` if the target has none. Units are free texts, so nothing is put into
+/// the singular.
 #[must_use]
 pub fn effect_unit(target: Option<&str>, column: &CodedColumn) -> Option<String> {
-    match (target, column.unit.as_deref(), &column.code) {
-        (Some(target), _, Code::Word { .. }) => Some(format!("{target} per word")),
-        (None, _, Code::Word { .. }) => Some("per word".to_owned()),
-        (Some(target), Some(column), _) => Some(format!("{target} per {column}")),
-        (None, Some(column), _) => Some(format!("per {column}")),
-        (Some(target), None, _) => Some(target.to_owned()),
-        (None, None, _) => None,
+    let below = if matches!(column.code, Code::Word { .. }) { Some("word") } else { column.unit.as_deref() };
+    match (target, below) {
+        (target, Some(below)) => Some(format!("{}/{}", factor(target.unwrap_or("1")), factor(below))),
+        (Some(target), None) => Some(target.to_owned()),
+        (None, None) => None,
     }
 }
 
-/// The odds ratio of each coefficient, where the predictor is the logarithm of the odds.
+/// A unit as a part of a quotient: in parentheses if it is a quotient, a product or several words itself.
+fn factor(unit: &str) -> String {
+    let is_compound = unit.contains(|c: char| c.is_whitespace() || "/*\u{b7}\u{d7}\u{22c5}".contains(c));
+    if is_compound { format!("({unit})") } else { unit.to_owned() }
+}
+
+/// The odds ratio of each coefficient, where the predictor is the logarithm of the odds. Ratios have no unit: where a coefficient is per unit of a number,
+/// the note has the change that the ratio is for.
 pub(crate) fn odds_ratios(coefficients: &[Parameter]) -> Vec<Parameter> {
-    let ratio = |parameter: &Parameter| Parameter {
-        variable: "odds_ratio",
-        null: Some(1.0),
-        transform: Transform::Exp,
-        ..parameter.clone()
+    let ratio = |parameter: &Parameter| {
+        let change = parameter.unit.as_deref().and_then(column_unit).map(|unit| format!("+1 {unit}"));
+        Parameter {
+            variable: "odds_ratio",
+            unit: None,
+            note: parameter.note.clone().or(change),
+            null: Some(1.0),
+            transform: Transform::Exp,
+            ..parameter.clone()
+        }
     };
     coefficients.iter().filter(|parameter| parameter.variable == "coefficient").map(ratio).collect()
+}
+
+/// The unit of the column of an [effect](effect_unit) on a target without a unit.
+fn column_unit(effect: &str) -> Option<&str> {
+    let below = effect.strip_prefix("1/")?;
+    Some(below.strip_prefix('(').and_then(|inner| inner.strip_suffix(')')).unwrap_or(below))
 }
 
 /// The same function with each variable once.

@@ -45,7 +45,7 @@ fn coefficients_in_schema_units_predict_as_encoded_weights() {
         "coefficient[pressure is missing]",
     ];
     assert_eq!(names, expected);
-    assert_eq!(parameters[1].unit.as_deref(), Some("days per year"));
+    assert_eq!(parameters[1].unit.as_deref(), Some("days/year"));
     assert_eq!(parameters[2].note.as_deref(), Some("against never"));
     let values: Vec<f64> = terms.iter().map(|term| term.at(&weights)).collect();
     for (age, smoker, emergency, pressure) in
@@ -63,6 +63,42 @@ fn coefficients_in_schema_units_predict_as_encoded_weights() {
             values[0] + values[1] * age + level + if emergency { values[4] } else { 0.0 } + pressure_part;
         assert!((by_weights - by_coefficients).abs() < 1e-9, "{by_weights} {by_coefficients}");
     }
+}
+
+/// A quotient of any two texts reads in one way only.
+#[test]
+fn units_of_effects_are_quotients() {
+    let number = |unit| column("x", unit, Code::Number { centre: 0.0, scale: 1.0 });
+    let cases = [
+        (Some("days"), Some("years"), Some("days/years")),
+        (Some("days"), Some("kg/m2"), Some("days/(kg/m2)")),
+        (Some("g/l"), Some("years"), Some("(g/l)/years")),
+        (Some("days"), Some("mm Hg"), Some("days/(mm Hg)")),
+        (Some("days"), Some("kg\u{b7}m"), Some("days/(kg\u{b7}m)")),
+        (Some("days"), None, Some("days")),
+        (None, Some("years"), Some("1/years")),
+        (None, Some("kg/m2"), Some("1/(kg/m2)")),
+        (None, None, None),
+    ];
+    for (target, unit, effect) in cases {
+        assert_eq!(effect_unit(target, &number(unit)).as_deref(), effect, "{target:?} {unit:?}");
+    }
+    let word = column("note", None, Code::Word { word: "fever".into() });
+    assert_eq!(effect_unit(None, &word).as_deref(), Some("1/word"));
+}
+
+/// An odds ratio has no unit, and states the change that it is for.
+#[test]
+fn odds_ratios_state_their_change() {
+    let mut codebook = ward();
+    codebook.target = None;
+    codebook.columns[3].unit = Some("kg/m2".into());
+    let (_, parameters) = linear_terms(&codebook, &[], 1.0, 0.0);
+    let ratios = odds_ratios(&parameters);
+    assert!(ratios.iter().all(|ratio| ratio.unit.is_none() && ratio.null == Some(1.0)));
+    let notes: Vec<Option<&str>> = ratios.iter().map(|ratio| ratio.note.as_deref()).collect();
+    let never = Some("against never");
+    assert_eq!(notes, [Some("+1 year"), never, never, Some("against false"), Some("+1 kg/m2"), None]);
 }
 
 /// Draws have the means, standard deviations and quantiles of the summary, for every kind of joint distribution. Errors of 40,000 draws
