@@ -62,9 +62,9 @@ fn cell(plan: &LogisticPlan, privacy: &Privacy, score_sd: f64, correlation: f64,
         let moments = plan.fit(records, source, Some(privacy), Box::new(Unlimited)).unwrap().0.moments;
         // A fit that is improper under the noise returns the prior, which has a diagonal.
         let full = moments.covariance.len() > n;
-        for k in 0..inputs {
+        for (k, weight) in weights.iter().enumerate().take(inputs) {
             let sd = moments.covariance[if full { (n + 1) * k } else { k }].sqrt();
-            let (off, gap) = (moments.mean[k] - weights[k], moments.mean[k] - exact.mean[k]);
+            let (off, gap) = (moments.mean[k] - weight, moments.mean[k] - exact.mean[k]);
             found.covered += f64::from(u8::from(off.abs() < 1.96 * sd)) / all;
             found.sd += sd / all;
             found.error += off * off / all;
