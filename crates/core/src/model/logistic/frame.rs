@@ -6,11 +6,9 @@
 //! released in units of $R$, so that the plan can state their sensitivity before the means are estimated.
 
 use super::columns::Independent;
-use super::prior::row;
 use super::write_features;
 use crate::family::Moments;
 use crate::math::matrix;
-use crate::model::CoefficientPrior;
 
 /// The centre of inputs, and the typical length of centred inputs.
 pub(super) struct Frame {
@@ -34,15 +32,6 @@ impl Frame {
         let target = write_features(record, z);
         z.iter_mut().zip(&self.centre).for_each(|(z, centre)| *z -= centre);
         target
-    }
-
-    /// The prior of a coefficient as a function of the weights of $z$: the bias of uncentred inputs is that of $z$ less $w \cdot m$.
-    pub(super) fn prior(&self, prior: &CoefficientPrior) -> CoefficientPrior {
-        let mut row = row(prior, self.centre.len());
-        let bias = row.last().copied().unwrap_or(0.0);
-        row.iter_mut().zip(&self.centre).for_each(|(x, centre)| *x -= bias * centre);
-        let weights = row.into_iter().enumerate().filter(|(_, factor)| *factor != 0.0).collect();
-        CoefficientPrior { weights, ..*prior }
     }
 
     /// Weights of uncentred inputs, from those of $z$: $w \cdot z = w \cdot x - w \cdot m$, so the bias is reduced by

@@ -124,11 +124,11 @@ impl LogisticPlan {
         prior_variance: f64,
         privacy: Option<&Privacy>,
     ) -> Result<Self, FitError> {
-        let kind = Self::kind_for(columns, records, privacy, false)?;
+        let kind = Self::kind_for(columns, records, privacy)?;
         Self::with(columns, records, prior_variance, privacy, kind)
     }
 
-    /// As [`new`](Self::new), with stated priors of coefficients. Too many weights for second moments cannot have them:
+    /// As [`new`](Self::new), with stated priors of coefficients. With privacy, more than 30 weights cannot have them:
     /// such a plan is not [valid](Self::validate).
     ///
     /// # Errors
@@ -140,23 +140,18 @@ impl LogisticPlan {
         privacy: Option<&Privacy>,
         priors: Vec<CoefficientPrior>,
     ) -> Result<Self, FitError> {
-        let kind = Self::kind_for(columns, records, privacy, !priors.is_empty())?;
+        let kind = Self::kind_for(columns, records, privacy)?;
         Ok(Self { priors, ..Self::with(columns, records, prior_variance, privacy, kind)? })
     }
 
-    fn kind_for(
-        columns: &[usize],
-        records: usize,
-        privacy: Option<&Privacy>,
-        stated: bool,
-    ) -> Result<Kind, FitError> {
+    fn kind_for(columns: &[usize], records: usize, privacy: Option<&Privacy>) -> Result<Kind, FitError> {
         let size = 1 + columns.iter().sum::<usize>();
         Ok(if size > MAX_PRODUCT_WEIGHTS {
             Kind::Columns
         } else if size <= MAX_MATRIX_WEIGHTS || columns.len() == 1 || privacy.is_none() {
             // One column has no products, and without noise nothing has to be assumed.
             Kind::Matrix
-        } else if !stated && noise_to_signal(size, records, privacy)? > MAX_NOISE_TO_SIGNAL {
+        } else if noise_to_signal(size, records, privacy)? > MAX_NOISE_TO_SIGNAL {
             Kind::Columns
         } else {
             Kind::Pooled

@@ -25,14 +25,12 @@ use super::LogisticPlan;
 use super::columns::{Independent, Observation};
 use super::frame::{Frame, balance};
 use super::precision::Precisions;
-use super::prior::row;
 use super::products::Inputs;
 use super::query::{CentredScores, ClassSums, Products, RESIDUAL_BOUND, score_weight};
 use crate::family::Moments;
 use crate::math::matrix;
 use crate::math::vector::{dot, sigmoid};
-use crate::model::coefficient_prior::StatedPriors;
-use crate::model::{CoefficientPrior, FitError};
+use crate::model::FitError;
 use crate::wall::{SumId, Wall};
 
 /// Relative error of the mean of a score under the assumption of normality.
@@ -71,7 +69,6 @@ pub(super) fn pool(
     first.score = known.centred(&first.score).iter().map(|g| by * g).collect();
     first.noise.iter_mut().for_each(|noise| *noise *= by * by);
     let mut pooled = Pooled::new(inputs, columns, (plan.prior.shape - 1.0) / plan.prior.rate, first);
-    pooled.stated = plan.priors.iter().map(|prior| frame.prior(prior)).collect();
     for _ in 0..plan.rounds[0].steps {
         pooled.settle(ROUNDS).ok_or(FitError::Improper)?;
         let weights = pooled.weights.clone();
@@ -93,8 +90,6 @@ struct Pooled {
     weights: Vec<f64>,
     /// $C^2$.
     square: Vec<f64>,
-    /// Stated priors, as functions of the weights of centred inputs.
-    stated: Vec<CoefficientPrior>,
 }
 
 /// The information of all scores about the weights at which they vanish.
@@ -111,7 +106,7 @@ impl Pooled {
         let square = matrix::multiply(&inputs.covariance, &inputs.covariance, inputs.size);
         let weights = vec![0.0; inputs.size];
         let precisions = Precisions::new(columns, precision);
-        Self { inputs, precisions, observations: vec![first], weights, square, stated: Vec::new() }
+        Self { inputs, precisions, observations: vec![first], weights, square }
     }
 
     /// Finds the weights given all scores so far; `None` if numbers are not finite.
@@ -126,19 +121,10 @@ impl Pooled {
             // F - F(F + H)^-1 F: without noise H is so large that a product with it would be mostly rounding error.
             let lost = matrix::sandwich(&records, &inverse, n);
             let known: Vec<f64> = records.iter().zip(&lost).map(|(f, lost)| f - lost).collect();
-            let prior = self.prior(&self.precisions)?;
-            let covariance = matrix::symmetric_inverse(&added(&known, &prior), n)?;
+            let covariance = matrix::symmetric_inverse(&self.precisions.added_to(&known, n), n)?;
             let (mut solved, mut natural) = (vec![0.0; n], vec![0.0; n]);
             matrix::times(&inverse, n, &evidence.natural, &mut solved);
             matrix::times(&records, n, &solved, &mut natural);
-            let mut known = known;
-            for prior in &self.stated {
-                let precision = prior.sd.powi(-2);
-                for &(k, a) in &prior.weights {
-                    natural[k] += a * precision * prior.mean;
-                    prior.weights.iter().for_each(|&(j, b)| known[k * n + j] += a * precision * b);
-                }
-            }
             matrix::times(&covariance, n, &natural, &mut self.weights);
             self.stay_near();
             self.precisions.climb(&known, &natural)?;
@@ -147,20 +133,6 @@ impl Pooled {
             }
         }
         Some(())
-    }
-
-    /// The prior precision of the weights: that of columns, but for stated coefficients.
-    fn prior(&self, precisions: &Precisions) -> Option<Vec<f64>> {
-        let n = self.inputs.size;
-        let mut out = precisions.added_to(&vec![0.0; n * n], n);
-        if !self.stated.is_empty() {
-            let mut covariance = vec![0.0; n * n];
-            (0..n).for_each(|k| covariance[k * (n + 1)] = 1.0 / out[k * (n + 1)]);
-            let stated = StatedPriors::new(&self.stated, &covariance, n, |prior| row(prior, n))?;
-            out = added(&out, &stated.added);
-            out.iter_mut().zip(&stated.removed).for_each(|(x, removed)| *x -= removed);
-        }
-        Some(out)
     }
 
     /// Where scores are nearly flat, noise alone would lead far off: weights are limited to little more than the
@@ -183,8 +155,8 @@ impl Pooled {
         let slope = self.slopes(&self.weights, &self.weights).within;
         let gap: Vec<f64> = self.weights.iter().zip(&evidence.centre).map(|(a, b)| (a - b).powi(2)).collect();
         let records: Vec<f64> = local.iter().map(|x| x / ratio).collect();
-        let naive = matrix::symmetric_inverse(&added(&records, &self.prior(&self.precisions)?), n)?;
-        let for_intervals = self.prior(&self.precisions.for_intervals())?;
+        let naive = matrix::symmetric_inverse(&self.precisions.added_to(&records, n), n)?;
+        let for_intervals = self.precisions.for_intervals();
         let mut covariance = naive.clone();
         for _ in 0..LAST_ROUNDS {
             // An error of C makes one of J times the distance of the weights from those of the releases, which
@@ -196,7 +168,7 @@ impl Pooled {
             }
             let records = matrix::sandwich(&local, &matrix::symmetric_inverse(&spread, n)?, n);
             let known = symmetric(&parallel(&records, &evidence.information, n)?, n);
-            covariance = matrix::symmetric_inverse(&added(&known, &for_intervals), n)?;
+            covariance = matrix::symmetric_inverse(&for_intervals.added_to(&known, n), n)?;
         }
         for (row, a) in covariance.chunks_exact_mut(n).zip(&self.weights) {
             row.iter_mut().zip(&self.weights).for_each(|(x, b)| *x += LENGTH_ERROR * LENGTH_ERROR * a * b);
@@ -311,10 +283,6 @@ impl Slopes {
         let within = if square > 1e-6 * total { 4.0 * product / square } else { between };
         Self { within, between, mean: mean / total, ratio: variance / fall }
     }
-}
-
-fn added(a: &[f64], b: &[f64]) -> Vec<f64> {
-    a.iter().zip(b).map(|(a, b)| a + b).collect()
 }
 
 /// $F(F + H)^{-1}H$ as $HMFMH + FMHMF$ with $M = (F + H)^{-1}$, which stays positive under rounding.

@@ -45,9 +45,9 @@ impl LogisticPlan {
             Err(FieldError { field: "priors".into(), expected: expected.into(), found })
         };
         if !self.priors.is_empty() {
-            if self.rounds.iter().any(|round| round.curvature_noise.is_none()) || self.size() > MAX_STATED {
+            if self.rounds.len() != 2 || self.size() > MAX_STATED {
                 return refused(
-                    "empty with more than 300 weights, where columns are assumed to be independent",
+                    "empty with more than 30 weights and privacy, where scores are assumed to be normally distributed",
                 );
             }
             if WeightPrior::new(self.prior, &self.priors, self.size()).is_none() {

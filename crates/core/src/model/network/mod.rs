@@ -433,7 +433,7 @@ impl Model for Networks {
                 return Err(ModelError::PrivateClasses { model: self.name() });
             }
             let plan = RegressionPlan::network(shape.inputs(), &[hidden], shape.records, privacy)?;
-            return Ok(Box::new(NetworkPlan::Residuals(plan)));
+            return Ok(Box::new(NetworkPlan::Residuals(Box::new(plan))));
         }
         let (inputs, records) = (shape.inputs(), shape.records);
         Ok(Box::new(NetworkPlan::Passes(Passes { inputs, hidden, passes, classes, records })))

@@ -19,7 +19,7 @@ use serde_json::Value;
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub(super) enum NetworkPlan {
     /// A numeric target with privacy: a linear prediction, and a network for its residuals.
-    Residuals(RegressionPlan),
+    Residuals(Box<RegressionPlan>),
     /// Without privacy.
     Passes(Passes),
 }
@@ -27,7 +27,7 @@ pub(super) enum NetworkPlan {
 impl NetworkPlan {
     fn as_planned(&self) -> &dyn Planned {
         match self {
-            Self::Residuals(plan) => plan,
+            Self::Residuals(plan) => plan.as_ref(),
             Self::Passes(plan) => plan,
         }
     }

@@ -351,9 +351,7 @@ fn population(frame: &mut Frame, belief: &Belief, prior: &Belief) -> Option<Beli
 
 /// The variance of targets about the prediction with the mean coefficients, by the moments of the last round, and the standard deviation of its error,
 /// relative to it. The mean square of the residual is released; it is $\sigma^2 + \delta^T\Sigma\delta$, and at the mean $\hat\delta$ there is
-/// $$\sigma^2 + (\delta - \hat\delta)^T\Sigma(\delta - \hat\delta) = (\sigma^2 + \delta^T\Sigma\delta) - \hat\delta^T\Sigma\hat\delta
-/// - 2\hat\delta^T\Sigma(\delta - \hat\delta)$$
-/// left, whose last term has the mean 0: its variance is added to that of the noise in the square and in $\hat\delta^T\Sigma\hat\delta$.
+/// $(\sigma^2 + \delta^T\Sigma\delta) - \hat\delta^T\Sigma\hat\delta - 2\hat\delta^T\Sigma(\delta - \hat\delta)$ left, whose last term has the mean 0: its variance is added to that of the noise in the square and in $\hat\delta^T\Sigma\hat\delta$.
 fn residual_variance(last: &Term, belief: &Belief) -> (f64, f64) {
     let Observed { frame, gram, square, weight, noise, left: doubt, .. } = last.round;
     let n = belief.mean.len();
