@@ -37,7 +37,7 @@ fn events_are_fitted_shown_and_evaluated() {
     let text = stdout(&fit);
     assert!(text.contains("counts of events"), "{text}");
     let text = stdout(&format!("show {model}"));
-    assert!(text.contains("1, weather, Snow") && text.contains("Transition"), "{text}");
+    assert!(text.contains("1, weather = Snow") && text.contains("Transition"), "{text}");
     let score = json(&format!("evaluate {model} --data {data}"));
     // Given the state: light is certain, and weather has two levels of 2/3 and 1/3.
     let entropy = 2.0 / 3.0 * (2.0f64 / 3.0).ln() + 1.0 / 3.0 * (1.0f64 / 3.0).ln();
