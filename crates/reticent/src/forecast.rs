@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::plan::Plan;
 use crate::typical_records;
 
-/// Simulated records of a data set, unless the budget asks for more.
+/// Simulated records of a data set, unless the budget needs more of them.
 const RECORDS: usize = 20_000;
 /// Simulated records that predictions are scored on.
 const TESTED: usize = 1000;
