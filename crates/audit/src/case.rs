@@ -32,6 +32,10 @@ pub struct Case {
     pub costly: bool,
     /// Whether there is a plan for add/remove adjacency.
     pub add_remove: bool,
+    /// The fewest records that there is a plan for.
+    pub fewest: usize,
+    /// Further arguments of the command line.
+    pub arguments: &'static [&'static str],
 }
 
 impl Case {
@@ -106,6 +110,8 @@ fn number(name: &str, model: &'static str, settings: &[(&'static str, f64)]) -> 
         releases: 64,
         costly: false,
         add_remove: true,
+        fewest: 1,
+        arguments: &[],
     }
 }
 
@@ -276,6 +282,8 @@ pub fn cases() -> Vec<Case> {
         Case {
             add_remove: false,
             costly: true,
+            // One more than columns.
+            fewest: 3,
             ..numbers("multivariate-normal", "multivariate-normal", &[])
         },
         poisson(),

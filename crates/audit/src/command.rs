@@ -50,7 +50,8 @@ impl<'a> Fit<'a> {
         if privacy.adjacency() == Adjacency::AddRemove {
             arguments.push_str(&format!(" --adjacency add-remove --records {records}"));
         }
-        let arguments = arguments.split(' ').map(str::to_owned).collect();
+        let arguments =
+            arguments.split(' ').chain(case.arguments.iter().copied()).map(str::to_owned).collect();
         Ok(Self { program, folder, arguments })
     }
 

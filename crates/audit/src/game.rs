@@ -128,7 +128,8 @@ impl Games {
 pub enum Data {
     /// Ordinary records, and one at a bound.
     Ordinary,
-    /// No record but the one that differs; the public number of records is the ordinary one under add/remove, and 1 under replace-one.
+    /// No record but the one that differs; the public number of records is the ordinary one under add/remove, and 1 under replace-one. A model that has
+    /// no plan for one record has the fewest that it has one for.
     Alone,
     /// The public estimate of the number of records is ten times too large.
     GuessTooLarge,
@@ -153,7 +154,7 @@ impl Data {
     pub fn name(self, adjacency: Adjacency) -> &'static str {
         match (self, adjacency) {
             (Self::Ordinary, _) => "ordinary records",
-            (Self::Alone, Adjacency::ReplaceOne) => "one record",
+            (Self::Alone, Adjacency::ReplaceOne) => "fewest records",
             (Self::Alone, Adjacency::AddRemove) => "one record or none",
             (Self::GuessTooLarge, _) => "N guessed ten times too large",
             (Self::GuessTooSmall, _) => "N guessed ten times too small",
@@ -167,7 +168,9 @@ impl Data {
         let n = case.records;
         match self {
             Self::Ordinary => (case.ordinary(n - 1), n),
-            Self::Alone if adjacency == Adjacency::ReplaceOne => (Vec::new(), 1),
+            Self::Alone if adjacency == Adjacency::ReplaceOne => {
+                (case.ordinary(case.fewest - 1), case.fewest)
+            }
             Self::Alone => (Vec::new(), n),
             Self::GuessTooLarge => (case.ordinary(n / 10 - 1), n),
             Self::GuessTooSmall => (case.ordinary(10 * n - 1), n),
