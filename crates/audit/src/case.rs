@@ -282,8 +282,8 @@ pub fn cases() -> Vec<Case> {
         Case {
             add_remove: false,
             costly: true,
-            // One more than columns.
-            fewest: 3,
+            // Two more than columns.
+            fewest: 4,
             ..numbers("multivariate-normal", "multivariate-normal", &[])
         },
         poisson(),
