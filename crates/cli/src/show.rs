@@ -74,9 +74,12 @@ pub(crate) fn text(model: &SavedModel, account: Option<&Account>) -> Result<Stri
 
 /// The table of a variable.
 fn variable(text: &mut Lines, model: &SavedModel, group: &[Summary]) {
-    let (shown, more) = tables::cut(group);
     text.blank();
     text.line(tables::title(group, model));
+    if group.first().is_some_and(|first| first.variable == "state_probability") {
+        return text.table(&tables::states(group));
+    }
+    let (shown, more) = tables::cut(group);
     text.table(&tables::rows(shown));
     if more > 0 {
         text.line(format_args!("and {more} more: show --json, or reticent draws"));

@@ -12,9 +12,20 @@ pub fn cut(group: &[Summary]) -> (&[Summary], usize) {
     (&group[..shown], group.len() - shown)
 }
 
+/// The note that all elements share, if there are several: it is stated once, in the title.
+fn common_note(group: &[Summary]) -> Option<&str> {
+    let note = group.first()?.note.as_deref()?;
+    (group.len() > 1 && group.iter().all(|other| other.note.as_deref() == Some(note))).then_some(note)
+}
+
 /// What the elements of a variable are, in words.
 #[must_use]
 pub fn title(group: &[Summary], model: &SavedModel) -> String {
+    let note = common_note(group).map_or_else(String::new, |note| format!(" ({note})"));
+    heading(group, model) + &note
+}
+
+fn heading(group: &[Summary], model: &SavedModel) -> String {
     let Some(first) = group.first() else { return String::new() };
     let target = model.schema().target();
     let name = target.map_or("the target", |target| target.name());
@@ -94,8 +105,9 @@ pub fn rows(group: &[Summary]) -> Vec<Vec<String>> {
     header.extend(direction.then(|| "direction".to_owned()));
     header.extend(texts(if errors { &["sd: records", "privacy"] } else { &[] }));
     header.extend(units.then(|| "unit".to_owned()));
+    let common = common_note(group).is_some();
     let one = |summary: &Summary| {
-        let note = summary.note.as_ref().map_or(String::new(), |note| format!(" ({note})"));
+        let note = summary.note.as_ref().filter(|_| !common).map_or(String::new(), |note| format!(" ({note})"));
         let number = |x: f64| number(x, summary.sd);
         let known = |text: String| if summary.sd == 0.0 { String::new() } else { text };
         let (low, high) = summary.interval();
@@ -114,6 +126,30 @@ pub fn rows(group: &[Summary]) -> Vec<Vec<String>> {
         row
     };
     std::iter::once(header).chain(group.iter().map(one)).collect()
+}
+
+/// A row for each region: its most probable states, with the first and the last of the times that each lasts for, in the order of the table.
+#[must_use]
+pub fn states(group: &[Summary]) -> Vec<Vec<String>> {
+    let place = |summary: &Summary, name: &str| {
+        let found = summary.place.iter().find(|(dimension, _)| *dimension == name);
+        found.map_or_else(String::new, |(_, label)| label.clone())
+    };
+    let mut rows = vec![vec![String::new(), "most probable state, and when".to_owned()]];
+    for region in group.chunk_by(|a, b| place(a, "region") == place(b, "region")) {
+        let times = region.chunk_by(|a, b| place(a, "time") == place(b, "time"));
+        let probable = times.filter_map(|time| {
+            let state = time.iter().max_by(|a, b| a.mean.total_cmp(&b.mean))?;
+            Some((place(state, "state"), place(state, "time")))
+        });
+        let probable: Vec<(String, String)> = probable.collect();
+        let lasting = probable.chunk_by(|a, b| a.0 == b.0).map(|run| match run {
+            [(state, time)] => format!("{state} ({time})"),
+            _ => format!("{} ({} to {})", run[0].0, run[0].1, run[run.len() - 1].1),
+        });
+        rows.push(vec![place(&region[0], "region"), lasting.collect::<Vec<_>>().join(", ")]);
+    }
+    rows
 }
 
 /// A bin of standardised residuals, in standard deviations.
@@ -193,6 +229,17 @@ mod tests {
         assert_eq!(of(&[]), "");
     }
 
+    #[test]
+    fn states_are_listed_by_region() {
+        let one = |region: &str, time: &str, state: &str, mean: f64| {
+            Summary { mean, ..summary(&[("region", region), ("time", time), ("state", state)], 0.0) }
+        };
+        let of = |region, time, first: f64| [one(region, time, "1", first), one(region, time, "2", 1.0 - first)];
+        let north = [of("north", "may", 0.9), of("north", "june", 0.8), of("north", "july", 0.1)];
+        let rows = states(&[north.concat(), of("south", "may", 0.3).to_vec()].concat());
+        assert_eq!(rows[1..], [["north", "1 (may to june), 2 (july)"], ["south", "2 (may)"]]);
+    }
+
     /// An interval of no width would claim that a point estimate has no error.
     #[test]
     fn a_point_has_no_interval() {
@@ -200,5 +247,14 @@ mod tests {
         assert_eq!(table[1], ["a", "0.2500", "", "", "", ""]);
         assert_eq!(table[2], ["b", "0.25", "0.10", "[0.05, 0.45]", "0.10", "0.00"]);
         assert_eq!(rows(&[summary(&[("column", "a")], 0.0)]), [["", "value"], ["a", "0.2500"]]);
+    }
+
+    #[test]
+    fn a_note_of_all_is_stated_once() {
+        let noted = |column| Summary { note: Some("fixed".into()), ..summary(&[("column", column)], 0.0) };
+        assert_eq!(rows(&[noted("a"), noted("b")])[1..], [["a", "0.2500"], ["b", "0.2500"]]);
+        assert_eq!(common_note(&[noted("a"), noted("b")]), Some("fixed"));
+        let other = summary(&[("column", "c")], 0.0);
+        assert_eq!(rows(&[noted("a"), other])[1..], [["a (fixed)", "0.2500"], ["c", "0.2500"]]);
     }
 }

@@ -133,7 +133,7 @@ pub(super) fn all(model: &SavedModel, summaries: &[Summary]) -> Vec<Variable> {
             "coefficient" | "odds_ratio" | "effect" => {}
             "word_probability" => {
                 variable.bars = top_words(elements);
-                variable.about = "The most probable words of each topic, with 95 % intervals.";
+                variable.about = "The most probable words of each topic.";
             }
             "state_probability" => {
                 if let Some((drawing, legend)) = map_of_states(elements) {

@@ -5,7 +5,9 @@ use crate::engine::{Fit, Noise};
 use crate::family::{Covariance, Dirichlet, Gamma, Gaussian, Moments};
 use crate::math::matrix;
 use crate::model::mixture::{Mixture, NoiseVariance, Weights};
-use crate::model::parameters::{self, Block, Fixed, GaussianJoint, Joint, Marginal, Parameter, Term};
+use crate::model::parameters::{
+    self, Block, Fixed, GaussianJoint, Joint, Marginal, POINT_ESTIMATE, Parameter, Term,
+};
 use crate::model::{Code, Codebook, ModelError, Parameters, Posterior, Predicted, Saved};
 use crate::theory;
 use rand::rngs::ChaCha8Rng;
@@ -167,7 +169,7 @@ impl Posterior for MixturePosterior {
             .collect();
         let component = |k: usize| ("component", (k + 1).to_string());
         let equal = self.components.windows(2).all(|pair| (pair[0].weight - pair[1].weight).abs() < 1e-12);
-        let note = if equal { "fixed: equal weights" } else { "point estimate: its error is not known" };
+        let note = if equal { "fixed: equal weights" } else { POINT_ESTIMATE };
         let weight = |k: usize| Parameter::new("weight", vec![component(k)], k).with_note(note);
         let weights = Block {
             parameters: (0..self.components.len()).map(weight).collect(),
@@ -191,7 +193,7 @@ impl Posterior for MixturePosterior {
         });
         let noise = |(k, (name, unit, ..)): (usize, &(String, Option<&str>, f64, f64))| {
             let parameter = Parameter::new("noise_sd", vec![("column", name.clone())], k).with_unit(*unit);
-            parameter.with_note("fixed: the standard deviation about the mean of a component")
+            parameter.with_note("fixed by the settings")
         };
         let sd = self.noise_variance.sqrt();
         let noise = Block {

@@ -2,7 +2,7 @@
 
 use super::posterior::NetworkPosterior;
 use crate::model::parameters::{
-    Block, Covariance, Fixed, GaussianJoint, Joint, Marginal, Parameter, Term, linear_terms,
+    Block, Covariance, Fixed, GaussianJoint, Joint, Marginal, POINT_ESTIMATE, Parameter, Term, linear_terms,
 };
 use crate::model::{Code, Codebook, Contrast, Parameters};
 use rand::rngs::ChaCha8Rng;
@@ -14,9 +14,6 @@ const ROWS: usize = 30;
 /// Bounds of the number of draws of the weights, and of the operations of all of them together.
 const DRAWS: (usize, usize) = (30, 200);
 const OPERATIONS: f64 = 3e8;
-
-/// The note of numbers that have no posterior.
-const POINT: &str = "point estimate: its error is not known";
 
 /// A linear functional of the network: factors of its outputs at rows of inputs.
 type Functional = Vec<(Vec<f64>, f64)>;
@@ -39,7 +36,7 @@ impl NetworkPosterior {
         let joint = if self.is_point() {
             parameters.iter_mut().for_each(|parameter| {
                 let compared = parameter.note.take().map_or(String::new(), |note| format!("{note}; "));
-                *parameter = parameter.clone().with_note(format!("{compared}{POINT}"));
+                *parameter = parameter.clone().with_note(format!("{compared}{POINT_ESTIMATE}"));
                 parameter.null = None;
             });
             let outputs: Vec<f64> = functionals.iter().map(|f| self.at(&self.means(), f)).collect();
@@ -56,7 +53,7 @@ impl NetworkPosterior {
             let sd = self.noise_sd() * scale;
             let residual = Parameter::new("residual_sd", Vec::new(), 0).with_unit(codebook.target_unit());
             blocks.push(Block {
-                parameters: vec![residual.with_note(POINT)],
+                parameters: vec![residual.with_note(POINT_ESTIMATE)],
                 joint: Joint::Independent(vec![Box::new(Fixed(sd))]),
             });
         }

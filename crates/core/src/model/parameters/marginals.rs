@@ -1,11 +1,12 @@
 //! Distributions of one number.
 
 use super::{Marginal, Sampled};
-use crate::engine::conjugate::dirichlet;
 use crate::family::Beta;
-use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rand_distr::Distribution;
+
+/// The note of an estimate whose error is not known.
+pub const POINT_ESTIMATE: &str = "point estimate: its error is not known";
 
 /// A number without uncertainty: one that the settings fix, or an estimate whose error is not known. The
 /// [note](super::Parameter::note) of its parameter must state which.
@@ -79,25 +80,9 @@ impl Marginal for BetaMarginal {
     }
 }
 
-/// Draws of a Dirichlet density by [`Sampled::dirichlet`].
-const DIRICHLET_DRAWS: usize = 4000;
-
 impl Sampled {
     /// From draws, each with a number for each coordinate.
     pub fn new(draws: impl IntoIterator<Item = Vec<f64>>, records_sd: Vec<f64>) -> Self {
         Self { draws: draws.into_iter().flatten().collect(), records_sd }
-    }
-
-    /// Shares with a Dirichlet density of these means: its total concentration with the privacy noise, and without.
-    #[must_use]
-    pub fn dirichlet(means: &[f64], total: f64, records_total: f64) -> Self {
-        let mut rng = ChaCha8Rng::seed_from_u64(0);
-        let draws: Vec<Vec<f64>> = (0..DIRICHLET_DRAWS)
-            .map(|_| dirichlet(means.iter().map(|mean| mean * total), &mut rng))
-            .collect();
-        let without_noise = total >= records_total * (1.0 - 1e-9);
-        let sd = |p: &f64| (p * (1.0 - p) / (records_total + 1.0)).sqrt();
-        let records = means.iter().map(|p| if without_noise { f64::INFINITY } else { sd(p) }).collect();
-        Self::new(draws, records)
     }
 }

@@ -8,7 +8,7 @@ mod marginals;
 mod terms;
 
 pub use joint::{Covariance, GaussianJoint, Joint, Marginal, Sampled, Scaled};
-pub use marginals::{BetaMarginal, Fixed};
+pub use marginals::{BetaMarginal, Fixed, POINT_ESTIMATE};
 pub(crate) use terms::odds_ratios;
 pub use terms::{Term, effect_unit, linear_terms};
 

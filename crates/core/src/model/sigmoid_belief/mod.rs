@@ -124,7 +124,7 @@ const PASSES: u64 = 30;
 const DECLARATION: Declaration = Declaration {
     name: "sigmoid-belief",
     about: "binary records from binary hidden units: a sigmoid belief network; an input above the middle of its bounds is a one",
-    not_for: "columns whose values between the bounds matter, or the meaning of single units, which can be exchanged",
+    not_for: "columns whose values between the bounds matter, the meaning of single units, which can be exchanged, or intervals: parameters are point estimates",
     references: &[VIPS, BELIEF_NETWORKS, DEEP_BELIEF, POLYA_GAMMA],
     family: "gaussian",
     targets: &[Target::Nothing],

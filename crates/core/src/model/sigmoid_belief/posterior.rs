@@ -1,7 +1,7 @@
 //! Reconstructions of records, and simulated records.
 
 use crate::math::vector::sigmoid;
-use crate::model::parameters::{Block, Joint, Marginal, NormalMarginal, Parameter};
+use crate::model::parameters::{Block, Fixed, Joint, Marginal, POINT_ESTIMATE, Parameter};
 use crate::model::sigmoid_belief::{BeliefModel, Beliefs, PrivacyVariances};
 use crate::model::{Codebook, ModelError, Parameters, Posterior, Predicted, Saved};
 use rand::rngs::{ChaCha8Rng, ChaCha12Rng};
@@ -66,49 +66,27 @@ impl Posterior for BeliefPosterior {
         Predicted::Reconstruction { bound, right: right as f64 / ones.len() as f64, probabilities }
     }
 
-    /// `output_bias[output]`, `unit_bias[unit]` and `weight[unit, output]`, all on the scale of log odds. The order and the signs of units are arbitrary.
+    /// `output_bias[output]`, `unit_bias[unit]` and `weight[unit, output]`, all on the scale of log odds, as point estimates: the variational posterior
+    /// takes units as independent of each other given a record, and its variances are far below the squared errors. The order and the signs of
+    /// units are arbitrary.
     fn parameters(&self, codebook: &Codebook) -> Parameters {
-        let Beliefs { weights, variances, unit_biases, unit_variances, output_biases, output_variances } =
-            &self.beliefs;
         let unit = |k: usize| ("unit", (k + 1).to_string());
         let output = |k: usize| {
             ("output", codebook.columns.get(k).map_or_else(|| k.to_string(), |column| column.label()))
         };
-        let added = |of: &[f64], k: usize| of.get(k).copied().unwrap_or(0.0);
-        let normal = |mean: &[f64], records: &dyn Fn(usize) -> f64, privacy: &[f64]| {
-            let one = |(k, &mean): (usize, &f64)| {
-                let records = records(k);
-                let sd = (records + added(privacy, k)).sqrt();
-                Box::new(NormalMarginal { mean, sd, records_sd: records.sqrt() }) as Box<dyn Marginal>
-            };
-            Joint::Independent(mean.iter().enumerate().map(one).collect())
+        let block = |variable, values: &[f64], place: &dyn Fn(usize) -> Vec<(&'static str, String)>| {
+            let parameter = |k| Parameter::new(variable, place(k), k).with_note(POINT_ESTIMATE);
+            let marginal = |&value: &f64| Box::new(Fixed(value)) as Box<dyn Marginal>;
+            Block {
+                parameters: (0..values.len()).map(parameter).collect(),
+                joint: Joint::Independent(values.iter().map(marginal).collect()),
+            }
         };
-        let centred = |parameter: Parameter| Parameter { null: Some(0.0), ..parameter };
-        let j = self.model.outputs;
-        let privacy = &self.privacy;
+        let (beliefs, j) = (&self.beliefs, self.model.outputs);
         Parameters::new(vec![
-            Block {
-                parameters: (0..j)
-                    .map(|k| centred(Parameter::new("output_bias", vec![output(k)], k)))
-                    .collect(),
-                joint: normal(output_biases, &|k| output_variances[k], &privacy.output_biases),
-            },
-            Block {
-                parameters: (0..self.model.units)
-                    .map(|k| centred(Parameter::new("unit_bias", vec![unit(k)], k)))
-                    .collect(),
-                joint: normal(unit_biases, &|k| unit_variances[k], &privacy.unit_biases),
-            },
-            Block {
-                parameters: (0..weights.len())
-                    .map(|k| centred(Parameter::new("weight", vec![unit(k / j), output(k % j)], k)))
-                    .collect(),
-                joint: normal(
-                    weights,
-                    &|k| (variances[k] - added(&privacy.weights, k)).max(0.0),
-                    &privacy.weights,
-                ),
-            },
+            block("output_bias", &beliefs.output_biases, &|k| vec![output(k)]),
+            block("unit_bias", &beliefs.unit_biases, &|k| vec![unit(k)]),
+            block("weight", &beliefs.weights, &|k| vec![unit(k / j), output(k % j)]),
         ])
     }
 

@@ -109,7 +109,7 @@ const PASSES: u64 = 20;
 const DECLARATION: Declaration = Declaration {
     name: "topics",
     about: "topics of documents from counts of words: latent Dirichlet allocation",
-    not_for: "protecting authors of several documents (one document is protected), or columns that are not counts of words",
+    not_for: "protecting authors of several documents (one document is protected), columns that are not counts of words, or intervals: topics are point estimates",
     references: &[VIPS, LDA, ONLINE_LDA],
     family: "dirichlet",
     targets: &[Target::Nothing],

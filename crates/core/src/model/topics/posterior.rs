@@ -2,7 +2,7 @@
 
 use crate::engine::conjugate::{choose, dirichlet};
 use crate::family::Dirichlet;
-use crate::model::parameters::{BetaMarginal, Block, Joint, Marginal, Parameter, Sampled};
+use crate::model::parameters::{Block, Fixed, Joint, Marginal, POINT_ESTIMATE, Parameter};
 use crate::model::topics::{Document, Expected, TopicModel, Until};
 use crate::model::{Code, Codebook, ModelError, Parameters, Posterior, Predicted, Saved};
 use rand::rngs::ChaCha8Rng;
@@ -93,25 +93,20 @@ pub const TOP_WORDS: usize = 10;
 pub const SIMULATED_LENGTH: f64 = 100.0;
 
 impl TopicPosterior {
-    /// Counts of words have the variance of their Dirichlet density; the noise adds its own, as a share of all words of the topic.
+    /// Expected shares and probabilities, as point estimates: the variational posterior takes the assignment of words to topics as independent of
+    /// the topics, so its variances are those of counts that were observed. They are far below the squared errors, whatever the privacy noise.
     fn named_parameters(&self, codebook: &Codebook) -> Parameters {
-        let (totals, shares) = (self.totals(), self.shares());
-        let all: f64 = totals.iter().sum();
-        let noise = self.noise_sd.powi(2);
+        let shares = self.shares();
         let label = |topic: usize| ("topic", (topic + 1).to_string());
-        // The noise in the total of a topic is the sum of that of its words. One concentration for all topics has the mean variance.
-        let flags: f64 = shares.iter().map(|p| p * (1.0 - p)).sum();
-        let topics = shares.len() as f64;
-        let added = noise * self.model.words as f64 / (all * all)
-            * shares.iter().map(|p| (1.0 - p).powi(2) + (topics - 1.0) * p * p).sum::<f64>();
-        let total = if flags > 0.0 { (flags / (flags / (all + 1.0) + added) - 1.0).max(1.0) } else { all };
-        let share = |topic: usize| Parameter::new("topic_share", vec![label(topic)], topic);
+        let fixed = |values: Vec<f64>| {
+            let one = |value: f64| Box::new(Fixed(value)) as Box<dyn Marginal>;
+            Joint::Independent(values.into_iter().map(one).collect())
+        };
+        let share = |topic| Parameter::new("topic_share", vec![label(topic)], topic).with_note(POINT_ESTIMATE);
         let mut blocks = Vec::new();
         if self.model.topics > 1 {
-            blocks.push(Block {
-                parameters: (0..self.model.topics).map(share).collect(),
-                joint: Joint::Sampled(Sampled::dirichlet(&shares, total, all)),
-            });
+            let parameters = (0..self.model.topics).map(share).collect();
+            blocks.push(Block { parameters, joint: fixed(shares.clone()) });
         }
         let mut order: Vec<usize> = (0..self.model.topics).collect();
         order.sort_by(|&a, &b| shares[b].total_cmp(&shares[a]));
@@ -122,17 +117,10 @@ impl TopicPosterior {
                     Some(Code::Word { word }) => word.clone(),
                     _ => codebook.columns.get(word).map_or_else(|| word.to_string(), |column| column.label()),
                 };
-                Parameter::new("word_probability", vec![label(topic), ("word", name)], k)
+                Parameter::new("word_probability", vec![label(topic), ("word", name)], k).with_note(POINT_ESTIMATE)
             };
-            let marginal = |&(_, p): &(usize, f64)| {
-                let records = p * (1.0 - p) / (totals[topic] + 1.0);
-                let variance = records + noise / totals[topic].powi(2);
-                Box::new(BetaMarginal::of_moments(p, variance, records)) as Box<dyn Marginal>
-            };
-            blocks.push(Block {
-                parameters: top.iter().enumerate().map(parameter).collect(),
-                joint: Joint::Independent(top.iter().map(marginal).collect()),
-            });
+            let parameters = top.iter().enumerate().map(parameter).collect();
+            blocks.push(Block { parameters, joint: fixed(top.iter().map(|(_, p)| *p).collect()) });
         }
         Parameters::new(blocks)
     }

@@ -31,5 +31,6 @@ fn topics_are_a_model_like_any_other() {
     // Two shares, and all eight words of each topic.
     assert_eq!(found.len(), 2 + 2 * 8);
     let first = found.iter().find(|found| found.variable == "word_probability").unwrap();
-    assert!((first.mean - 0.25).abs() < 4.0 * first.sd + 0.05, "{first:?}");
+    // The variational posterior has no error that could be shown.
+    assert!((first.mean - 0.25).abs() < 0.05 && first.sd == 0.0, "{first:?}");
 }
