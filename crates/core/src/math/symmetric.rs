@@ -28,6 +28,21 @@ pub fn to_coordinates(matrix: &[f64], size: usize, out: &mut [f64]) {
     }
 }
 
+/// The matrix of the elements of an upper triangle, both row by row.
+///
+/// # Panics
+/// If the lengths do not fit.
+pub fn from_triangle(triangle: &[f64], size: usize, out: &mut [f64]) {
+    assert!(out.len() == size * size && triangle.len() == width(size), "lengths of matrix and triangle");
+    let mut rest = triangle;
+    for i in 0..size {
+        let (row, later) = rest.split_at(size - i);
+        out[i * size + i..(i + 1) * size].copy_from_slice(row);
+        (i + 1..size).zip(&row[1..]).for_each(|(j, x)| out[j * size + i] = *x);
+        rest = later;
+    }
+}
+
 /// The matrix of coordinates, row by row.
 ///
 /// # Panics

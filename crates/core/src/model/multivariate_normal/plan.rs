@@ -59,7 +59,8 @@ fn check(columns: usize, prior: WishartPrior, records: usize) -> Result<(), Plan
     if (1..=MAX).contains(&columns) && records >= columns + 2 && proper {
         return Ok(());
     }
-    let fault = "covariances need 1 to 12 columns, at least two records more than columns, and a proper prior";
+    let fault =
+        "covariances need 1 to 12 columns, at least two records more than columns, and a proper prior";
     Err(PlanError::Invalid { what: WHAT.into(), fault })
 }
 

@@ -193,7 +193,7 @@ impl Frame {
         let (d, n) = (self.inputs(), self.inputs() + 1);
         let unit = radius * radius / records;
         let mut moments = vec![0.0; (n + 1) * (n + 1)];
-        symmetric::from_coordinates(&released.values, n + 1, &mut moments);
+        symmetric::from_triangle(&released.values, n + 1, &mut moments);
         moments.iter_mut().for_each(|x| *x *= unit);
         // Noise of an off-diagonal element; that of a diagonal one has twice the variance, as has the prior.
         let noise = released.noise_sd[0] * unit * std::f64::consts::FRAC_1_SQRT_2;
