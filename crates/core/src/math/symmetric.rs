@@ -2,7 +2,8 @@
 //!
 //! The upper triangle, row by row, with off-diagonals times $\sqrt2$: the Euclidean norm of the vector is the Frobenius
 //! norm of the matrix. So a matrix is clipped by a [`Ball`](crate::wall::Geometry::Ball) without waste, and the noise
-//! of an off-diagonal element has half the variance of a diagonal one.
+//! of an off-diagonal element has half the variance of a diagonal one. Sums of [outer products](crate::wall::Geometry::Outer) have the same noise, and
+//! are released as the elements of the upper triangle.
 
 use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
 
