@@ -152,7 +152,7 @@ impl Noise {
 
 fn has_scales(receipt: &Receipt, what: &str, earlier: u64) -> bool {
     let kind = entry(receipt, what, earlier).map(|entry| &entry.kind);
-    matches!(kind, Some(Kind::Sum { geometry: Geometry::Blocks { .. }, .. }))
+    matches!(kind, Some(Kind::Sum { geometry: Geometry::Blocks { .. } | Geometry::Outer { .. }, .. }))
 }
 
 /// A linear score of transcripts.

@@ -210,6 +210,7 @@ impl fmt::Display for Geometry {
             Self::Blocks { radius, blocks } => {
                 write!(f, "L2 ball of radius {radius} over {} scaled blocks", blocks.len())
             }
+            Self::Outer { radius } => write!(f, "outer products of vectors of radius {radius}"),
         }
     }
 }

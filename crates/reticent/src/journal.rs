@@ -18,8 +18,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-/// Version 2 identifies schemas by their canonical form. Version 1 had the same frames.
-const MAGIC: &[u8] = b"reticent journal 2\n";
+/// Version 3 has elements of sums of outer products as they are; version 2 identified schemas by their canonical form. All had the same frames.
+const MAGIC: &[u8] = b"reticent journal 3\n";
 /// The same up to the version.
 const NAME: &[u8] = b"reticent journal ";
 /// Releases wait for each other so long, or until they are so many bytes, before they are written.

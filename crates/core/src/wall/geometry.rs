@@ -1,5 +1,7 @@
 //! The domains that contributions are clipped to, and the sensitivity of each.
 
+use super::outer;
+use crate::math::symmetric;
 use serde::{Deserialize, Serialize};
 
 /// The domain that contributions are clipped to. The sensitivity follows from the domain; no caller states one.
@@ -15,6 +17,7 @@ use serde::{Deserialize, Serialize};
 /// | `Box` | $L_2$ | farthest corner from 0 | diagonal |
 /// | `L1Ball` | $L_1$ | $C$ | $2C$ |
 /// | `Blocks` | $L_2$ of blocks over their scales | $C$ | $2C$, all blocks together |
+/// | `Outer` | Frobenius, of $vv^T$ | $C^2$ | $\sqrt2 C^2$: $\langle vv^T, uu^T\rangle = (v \cdot u)^2 \ge 0$; orthogonal vectors |
 ///
 /// Clipping itself happens on the integer lattice, where the same bounds hold exactly. Attacked by
 /// `search_reaches_and_never_exceeds_the_sensitivity`.
@@ -49,6 +52,13 @@ pub enum Geometry {
         radius: f64,
         /// Consecutive blocks of coordinates, whose widths sum to that of the contribution.
         blocks: Vec<Block>,
+    },
+    /// Outer products $vv^T$ of vectors of Euclidean norm at most `radius`; longer vectors are scaled down to it. A query writes the $m$
+    /// coordinates of $v$. The release has the $m(m+1)/2$ elements of the upper triangle of the sum, row by row, and the noise of an off-diagonal
+    /// element has half the variance of that of a diagonal one.
+    Outer {
+        /// Clipping norm $C$ of $v$.
+        radius: f64,
     },
 }
 
@@ -85,15 +95,15 @@ impl Geometry {
                 let norm_bound = norm(lower.iter().zip(upper).map(|(l, u)| l.abs().max(u.abs())));
                 if distance == Distance::TwiceNorm { 2.0 * norm_bound } else { norm_bound }
             }
-            _ => self.radius() * self.radii_squared(distance).sqrt(),
+            _ => self.norm_bound() * self.radii_squared(distance).sqrt(),
         }
     }
 
-    /// The squared sensitivity over the squared radius: an integer.
+    /// The squared sensitivity over the squared norm bound: an integer.
     pub(super) fn radii_squared(&self, distance: Distance) -> f64 {
         match (self, distance) {
             (_, Distance::Norm) => 1.0,
-            (Self::NonNegativeBall { .. }, Distance::Diameter) => 2.0,
+            (Self::NonNegativeBall { .. } | Self::Outer { .. }, Distance::Diameter) => 2.0,
             _ => 4.0,
         }
     }
@@ -104,10 +114,11 @@ impl Geometry {
         self.distance(Distance::Norm)
     }
 
-    fn radius(&self) -> f64 {
+    fn norm_bound(&self) -> f64 {
         match *self {
             Self::Ball { radius } | Self::NonNegativeBall { radius } | Self::L1Ball { radius } => radius,
             Self::Blocks { radius, .. } => radius,
+            Self::Outer { radius } => radius * radius,
             Self::Box { .. } => f64::NAN,
         }
     }
@@ -129,7 +140,10 @@ impl Geometry {
             {
                 Some("blocks need positive scales, and widths that add up to that of the query")
             }
-            _ => (!sane(self.radius())).then_some("the radius must be between 1e-100 and 1e100"),
+            Self::Outer { .. } if symmetric::width(outer::size(width)) != width => {
+                Some("outer products of m coordinates need a width of m (m + 1) / 2")
+            }
+            _ => (!sane(self.norm_bound())).then_some("the largest norm must be between 1e-100 and 1e100"),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Contributions on the integer lattice, where clipping and summing are exact.
 
 use super::geometry::{Distance, Geometry};
+use super::outer::Outer;
 use reticent_noise::Resolution;
 
 /// Adding this to a number below $2^{51}$ leaves it rounded to an integer in the low bits.
@@ -24,12 +25,14 @@ const NARROW: u32 = 28;
 pub(super) struct Lattice {
     pub(super) step: f64,
     pub(super) resolution: Resolution,
-    domain: Domain,
+    pub(super) domain: Domain,
     /// Real units over metric units of each coordinate; empty if 1.
     pub(super) scales: Vec<f64>,
+    /// How contributions are added if they are outer products, which [`add`](Self::add) does not add.
+    pub(super) outer: Option<Box<Outer>>,
 }
 
-enum Domain {
+pub(super) enum Domain {
     /// Vectors of norm at most `limit`.
     Ball { limit: i64, norm: Norm },
     /// Bounds of each coordinate, which are integers.
@@ -37,7 +40,7 @@ enum Domain {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Norm {
+pub(super) enum Norm {
     One,
     Two,
     TwoNonNegative,
@@ -55,6 +58,9 @@ impl Lattice {
         let units = resolution.units_per_sigma() as f64;
         // The factor 1 - 1e-12 keeps the rounded quotient at most S/z.
         let mut allowed = (units / multiplier * (1.0 - 1e-12)).floor();
+        if let Geometry::Outer { radius } = *geometry {
+            return Outer::lattice(radius, width, (distance, geometry), allowed, resolution);
+        }
         let norm = match geometry {
             Geometry::L1Ball { .. } => Norm::One,
             Geometry::NonNegativeBall { .. } => Norm::TwoNonNegative,
@@ -103,7 +109,7 @@ impl Lattice {
             }
             _ => Vec::new(),
         };
-        Some(Self { step, resolution, domain, scales })
+        Some(Self { step, resolution, domain, scales, outer: None })
     }
 
     /// A box with the same two real bounds for each coordinate, at most `units` apart. It has no noise.
@@ -114,7 +120,7 @@ impl Lattice {
             lower: vec![lower; width],
             upper: vec![upper.min(lower + f64::from(units)); width],
         };
-        Self { step, resolution: Resolution::Bits23, domain, scales: Vec::new() }
+        Self { step, resolution: Resolution::Bits23, domain, scales: Vec::new(), outer: None }
     }
 
     /// Whether all coordinates have the same unit and each may be 0: a condition for sparse contributions.

@@ -1,13 +1,14 @@
 //! The wall around the records: the only code that reads more than one record at a time, and its two exits,
 //! [`Wall::sum`] and [`Wall::draw`].
 //!
-//! Read it in this order: [`Records`], [`Geometry`], `lattice.rs` (clipping in integers), [`Sampler`] (which records
-//! take part, and the accounting event), [`Plan`], `sum.rs`, `draw.rs`, and [`Wall`].
+//! Read it in this order: [`Records`], [`Geometry`], `lattice.rs` (clipping in integers), `outer.rs` (outer products),
+//! [`Sampler`] (which records take part, and the accounting event), [`Plan`], `sum.rs`, `draw.rs`, and [`Wall`].
 
 mod draw;
 mod error;
 mod geometry;
 mod lattice;
+mod outer;
 mod plan;
 mod records;
 mod release;
@@ -39,7 +40,7 @@ use std::num::NonZeroU64;
 /// record and of public state: it keeps, prints and counts nothing. Its output may be any vector; a query that panics
 /// contributes zeros, and its message is not printed.
 pub trait Query: Sync {
-    /// Coordinates of a contribution.
+    /// Coordinates of a contribution; of the vector, if its outer product is added.
     fn width(&self) -> usize;
     /// Coordinates in a block, if contributions are sparse (0 in all blocks but few). Only within a ball.
     fn block(&self) -> usize {
@@ -211,7 +212,7 @@ impl Wall {
             let batch = sampler.choose(entry.made - 1, self.records.rows, &mut self.source, sample)?;
             let mut stop = || self.observer.should_stop();
             if open {
-                sum::plain((&mut self.records, batch, &mut stop), query, &mut values)?;
+                sum::plain((&mut self.records, batch, &mut stop), query, lattice, &mut values)?;
             } else {
                 let mut sums = vec![0; entry.width];
                 let from = (&mut self.records, batch, &mut stop as Stop<'_>);
@@ -267,7 +268,7 @@ impl Wall {
         let from = (&mut self.records, None, &mut stop as Stop<'_>);
         let mut weights: Vec<i128> = if open {
             let mut sums = vec![0.0; entry.width];
-            sum::plain(from, query, &mut sums)?;
+            sum::plain(from, query, lattice, &mut sums)?;
             sums.iter().map(|sum| (sum * log_unit) as i128).collect()
         } else {
             let mut sums = vec![0; entry.width];
@@ -290,8 +291,9 @@ impl Wall {
             return Err(WallError::UnknownGroup);
         }
         let width = query.width();
-        if entry.width != width {
-            return Err(WallError::Width { planned: entry.width, given: width });
+        let planned = lattice.outer.as_ref().map_or(entry.width, |outer| outer.size);
+        if planned != width {
+            return Err(WallError::Width { planned, given: width });
         }
         if query.block() < width && !lattice.is_ball() {
             return Err(WallError::Sparse);

@@ -85,7 +85,8 @@ impl Plan {
         // The rounding errors of B contributions over T steps must stay far below the noise of all steps.
         let rounding = sampler.expected(0, self.records) * (steps as f64).sqrt();
         let mut order = [Resolution::Bits23, Resolution::Bits40];
-        order.rotate_left(usize::from(rounding > 1e5));
+        // Sums of outer products are rounded to the noise's lattice once, which the sensitivity includes.
+        order.rotate_left(usize::from(rounding > 1e5 || matches!(geometry, Geometry::Outer { .. })));
         let lattice = order.into_iter().find_map(|resolution| {
             Lattice::new(&geometry, width, distance, noise_multiplier, resolution)
                 .filter(|lattice| lattice.holds(self.records))

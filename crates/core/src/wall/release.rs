@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub struct Sums {
     /// Description of the sum on the receipt.
     pub what: String,
-    /// Coordinates of a contribution.
+    /// Coordinates of the sum: those of a contribution, or $m(m+1)/2$ for outer products of vectors of $m$ coordinates.
     pub width: usize,
     /// What contributions are clipped to. An [`L1Ball`](Geometry::L1Ball) gets Laplace noise, all others Gaussian.
     pub geometry: Geometry,

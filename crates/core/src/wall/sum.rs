@@ -3,7 +3,8 @@
 use super::lattice::Lattice;
 use super::records::{Records, Stop};
 use super::sampler::Batch;
-use super::{Query, WallError};
+use super::{Query, WallError, outer};
+use crate::math::matrix;
 use crate::threads;
 use rayon::prelude::*;
 use std::cell::Cell;
@@ -25,6 +26,9 @@ pub(super) struct Scratch {
     blocks: Vec<usize>,
     real: Vec<f64>,
     units: Vec<i64>,
+    /// A block of vectors whose outer products are not in the sum yet, and the sum of those of a block.
+    vectors: Vec<f64>,
+    product: Vec<f64>,
 }
 
 impl Scratch {
@@ -59,7 +63,7 @@ impl Scratch {
     /// blocks is the norm of all.
     fn add(&mut self, record: &[f64], query: &impl Query, size: usize, lattice: &Lattice, sum: &mut [i64]) {
         self.contribute(record, query, size, sum.len());
-        let Self { blocks, real, units } = self;
+        let Self { blocks, real, units, .. } = self;
         let sparse = size < sum.len();
         units.clear();
         units.resize(if sparse { real.len() } else { 0 }, 0);
@@ -69,6 +73,49 @@ impl Scratch {
             || lattice.add(real, to),
         );
         scatter(blocks, size, units, sum, i64::wrapping_add);
+    }
+
+    /// Adds one vector to the block: in steps of its lattice, or as it is if there is none. A full block is added to the sum.
+    fn add_vector<T: Copy>(
+        &mut self,
+        (record, query): (&[f64], &impl Query),
+        (size, lattice): (usize, Option<&Lattice>),
+        sum: &mut [T],
+        plus: impl Fn(T, f64) -> T,
+    ) {
+        self.contribute(record, query, size, size);
+        let Self { blocks, real, units, vectors, .. } = self;
+        let first = vectors.len();
+        vectors.resize(first + matrix::squares_stride(size), 0.0);
+        if let Some(lattice) = lattice {
+            units.clear();
+            units.resize(size, 0);
+            reticent_noise::with_wide_vectors(
+                #[inline(always)]
+                || {
+                    lattice.add(real, units);
+                    vectors[first..].iter_mut().zip(units).for_each(|(x, unit)| *x = *unit as f64);
+                },
+            );
+        } else if !blocks.is_empty() {
+            vectors[first..].iter_mut().zip(real).for_each(|(x, real)| *x = *real);
+        }
+        if vectors.len() == outer::BLOCK * matrix::squares_stride(size) {
+            self.add_block(size, sum, plus);
+        }
+    }
+
+    /// Adds the outer products of the block to the upper triangle of the sum, row by row, and empties the block.
+    fn add_block<T: Copy>(&mut self, size: usize, sum: &mut [T], plus: impl Fn(T, f64) -> T) {
+        let stride = matrix::squares_stride(size);
+        matrix::squares(&self.vectors, stride, &mut self.product);
+        self.vectors.clear();
+        let mut rest = sum;
+        for i in 0..size {
+            let (row, later) = rest.split_at_mut(size - i);
+            row.iter_mut().zip(&self.product[i * stride + i..]).for_each(|(sum, x)| *sum = plus(*sum, *x));
+            rest = later;
+        }
     }
 }
 
@@ -108,10 +155,11 @@ fn scatter<T: Copy>(blocks: &[usize], size: usize, values: &[T], sums: &mut [T],
 }
 
 /// Calls `add` for each row of a batch, with a sum that holds zeros: the one to fill, or those of this many parts, which `plus` then joins in order.
+/// After the last row of a sum it calls `end`.
 fn in_parts<T: Copy + Default + Send>(
     (records, batch, stop): From<'_>,
     (parts, scratch, sum): (usize, &mut Scratch, &mut [T]),
-    add: impl Fn(&mut Scratch, &[f64], &mut [T]) + Sync,
+    (add, end): (impl Fn(&mut Scratch, &[f64], &mut [T]) + Sync, impl Fn(&mut Scratch, &mut [T]) + Sync),
     plus: impl Fn(T, T) -> T,
 ) -> Result<(), WallError> {
     let (wide, width) = (records.width, sum.len());
@@ -125,41 +173,71 @@ fn in_parts<T: Copy + Default + Send>(
             let (mut scratch, mut sum) = (Scratch::default(), vec![T::default(); width]);
             (part * rows / parts..(part + 1) * rows / parts)
                 .for_each(|i| add(&mut scratch, row(i), &mut sum));
+            end(&mut scratch, &mut sum);
             sum
         };
         for part in threads::install(|| (0..parts).into_par_iter().map(one).collect::<Vec<_>>()) {
             sum.iter_mut().zip(part).for_each(|(sum, x)| *sum = plus(*sum, x));
         }
-    })
+    })?;
+    end(scratch, sum);
+    Ok(())
 }
 
 /// Puts the sum of the contributions of a batch in lattice units into `sum`, which holds zeros.
 ///
 /// Sums of integers do not depend on their order, so neither does the result on the number of threads, nor on how many
-/// rows are read at a time. Attacked by `sums_do_not_depend_on_threads` and `sums_do_not_depend_on_blocks`.
+/// rows are read at a time. Attacked by `sums_do_not_depend_on_threads`, `sums_do_not_depend_on_blocks` and `blocks_are_summed_exactly`.
 pub(super) fn exact(
     from: From<'_>,
     query: &impl Query,
     lattice: &Lattice,
     (scratch, sum): (&mut Scratch, &mut [i64]),
 ) -> Result<(), WallError> {
+    if let Some(outer) = &lattice.outer {
+        let plus = |sum, x: f64| sum + x as i128;
+        let vector = (outer.size, Some(&outer.vectors));
+        let add = |one: &mut Scratch, row: &[f64], sum: &mut [i128]| {
+            one.add_vector((row, query), vector, sum, plus)
+        };
+        let end = |one: &mut Scratch, sum: &mut [i128]| one.add_block(outer.size, sum, plus);
+        // An own block: one of a release that was stopped must not be part of this one.
+        let (mut scratch, mut squares) = (Scratch::default(), vec![0; sum.len()]);
+        in_parts(from, (threads::number(), &mut scratch, &mut squares), (add, end), |a, b| a + b)?;
+        outer.rescale(&squares, sum);
+        return Ok(());
+    }
     let size = if lattice.is_ball() { query.block().clamp(1, sum.len()) } else { sum.len() };
     let parts = match threads::number() {
         1 => 1,
         threads => 4 * threads,
     };
     let add = |one: &mut Scratch, row: &[f64], sum: &mut [i64]| one.add(row, query, size, lattice, sum);
-    in_parts(from, (parts, scratch, sum), add, i64::wrapping_add)
+    in_parts(from, (parts, scratch, sum), (add, |_: &mut Scratch, _: &mut [i64]| ()), i64::wrapping_add)
 }
 
 /// Puts the sum of the contributions of a batch into `sum`, which holds zeros. Not private.
-pub(super) fn plain(from: From<'_>, query: &impl Query, sum: &mut [f64]) -> Result<(), WallError> {
+pub(super) fn plain(
+    from: From<'_>,
+    query: &impl Query,
+    lattice: &Lattice,
+    sum: &mut [f64],
+) -> Result<(), WallError> {
+    let plus = |sum: f64, x: f64| sum + x;
+    if let Some(outer) = &lattice.outer {
+        let vector = (outer.size, None);
+        let add =
+            |one: &mut Scratch, row: &[f64], sum: &mut [f64]| one.add_vector((row, query), vector, sum, plus);
+        let end = |one: &mut Scratch, sum: &mut [f64]| one.add_block(outer.size, sum, plus);
+        return in_parts(from, (PLAIN_PARTS, &mut Scratch::default(), sum), (add, end), plus);
+    }
     let size = query.block().clamp(1, sum.len());
     let add = |scratch: &mut Scratch, row: &[f64], sum: &mut [f64]| {
         scratch.contribute(row, query, size, sum.len());
-        scatter(&scratch.blocks, size, &scratch.real, sum, |sum, x| sum + x);
+        scatter(&scratch.blocks, size, &scratch.real, sum, plus);
     };
-    in_parts(from, (PLAIN_PARTS, &mut Scratch::default(), sum), add, |sum, x| sum + x)
+    let end = |_: &mut Scratch, _: &mut [f64]| ();
+    in_parts(from, (PLAIN_PARTS, &mut Scratch::default(), sum), (add, end), plus)
 }
 
 #[cfg(test)]

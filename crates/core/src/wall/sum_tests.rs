@@ -232,9 +232,9 @@ fn absent_records_contribute_nothing() {
                 let mut records = Records::new(all, WIDTH).unwrap();
                 assert_eq!(of(&mut records, &Total, &lattice), alone, "{geometry:?} {value} {place}");
                 let (mut open, mut open_alone) = (vec![0.0; WIDTH], vec![0.0; WIDTH]);
-                plain((&mut records, None, &mut || false), &Total, &mut open).unwrap();
+                plain((&mut records, None, &mut || false), &Total, &lattice, &mut open).unwrap();
                 let mut alone = Records::new(present.clone(), WIDTH).unwrap();
-                plain((&mut alone, None, &mut || false), &Total, &mut open_alone).unwrap();
+                plain((&mut alone, None, &mut || false), &Total, &lattice, &mut open_alone).unwrap();
                 assert_eq!(open, open_alone);
             }
         }

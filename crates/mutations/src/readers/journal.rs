@@ -10,7 +10,7 @@ use crate::{Dice, Reader, bytes, json as tree, limit, scratch};
 
 pub(super) const READER: Reader = Reader { name: "journal", seeds, mutate, read };
 
-const MAGIC: &[u8] = b"reticent journal 2\n";
+const MAGIC: &[u8] = b"reticent journal 3\n";
 
 /// Of the records one has values that no message may contain.
 const DATA: &str =

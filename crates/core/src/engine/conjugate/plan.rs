@@ -36,6 +36,10 @@ pub struct StatisticsPlan {
     pub width: usize,
     /// Bounds of the contribution of a record.
     pub sensitivity: Sensitivity,
+    /// The largest squared norm of the vector of a record, if with Gaussian noise the statistics are the upper triangle of the sum of its outer
+    /// products, without the last element, which is that of a constant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outer: Option<f64>,
     /// Laplace noise if true, Gaussian otherwise.
     pub laplace: bool,
     /// Standard deviation (Laplace: scale) of the noise over the sensitivity.
@@ -59,15 +63,38 @@ impl StatisticsPlan {
         sensitivity: Sensitivity,
         privacy: &Privacy,
     ) -> Result<Self, PlanError> {
+        Self::choose(what.into(), (records, width), (sensitivity, None), privacy)
+    }
+
+    /// As [`new`](Self::new), where with Gaussian noise the statistics are sums of [outer products](Self::outer) of vectors of at most this squared
+    /// norm.
+    ///
+    /// # Errors
+    /// Those of the accountant.
+    pub fn of_outer_products(
+        what: impl Into<String>,
+        (records, width): (usize, usize),
+        (sensitivity, square): (Sensitivity, f64),
+        privacy: &Privacy,
+    ) -> Result<Self, PlanError> {
+        Self::choose(what.into(), (records, width), (sensitivity, Some(square)), privacy)
+    }
+
+    fn choose(
+        what: String,
+        (records, width): (usize, usize),
+        (sensitivity, outer): (Sensitivity, Option<f64>),
+        privacy: &Privacy,
+    ) -> Result<Self, PlanError> {
         let factor = |replaced: f64| privacy.adjacency().sensitivity_factor(replaced);
         // The relative 1e-9 covers the rounding of the quotient.
         let laplace_multiplier = (1.0 + 1e-9) / privacy.epsilon();
         let laplace_sd = 2f64.sqrt() * laplace_multiplier * factor(2.0) * sensitivity.l1;
-        let apart = if sensitivity.non_negative { 2f64.sqrt() } else { 2.0 };
+        let apart = if sensitivity.non_negative || outer.is_some() { 2f64.sqrt() } else { 2.0 };
         let gaussian = if privacy.delta() > 0.0 {
             let multiplier =
                 gaussian::noise_multiplier(privacy.epsilon(), exact_delta(privacy))? * (1.0 + 1e-6);
-            Some((multiplier, multiplier * factor(apart) * sensitivity.l2))
+            Some((multiplier, multiplier * factor(apart) * outer.unwrap_or(sensitivity.l2)))
         } else {
             None
         };
@@ -96,13 +123,14 @@ impl StatisticsPlan {
             ),
         };
         let why = vec![why, "one release; inference is post-processing at no further cost".into()];
-        let (what, adjacency) = (what.into(), privacy.adjacency());
+        let adjacency = privacy.adjacency();
         Ok(Self {
             what,
             records,
             adjacency,
             width,
             sensitivity,
+            outer,
             laplace,
             noise_multiplier,
             expected_noise,
@@ -118,7 +146,8 @@ impl StatisticsPlan {
         let pure = Privacy::new(privacy.epsilon(), 0.0, privacy.adjacency());
         let pure =
             pure.map_err(|_| PlanError::Invalid { what: self.what.clone(), fault: "no such epsilon" })?;
-        let mut plan = Self::new(self.what, self.records, self.width, self.sensitivity, &pure)?;
+        let mut plan =
+            Self::choose(self.what, (self.records, self.width), (self.sensitivity, self.outer), &pure)?;
         plan.why[0] = format!("Laplace noise of standard deviation {:.4}, as requested", plan.expected_noise);
         Ok(plan)
     }
@@ -128,6 +157,20 @@ impl StatisticsPlan {
     /// # Errors
     /// [`FieldError`].
     pub fn validate(&self, what: &str, width: usize, sensitivity: Sensitivity) -> Result<(), FieldError> {
+        self.validate_outer(what, width, (sensitivity, None))
+    }
+
+    /// As [`validate`](Self::validate), for statistics that may be sums of outer products.
+    ///
+    /// # Errors
+    /// [`FieldError`].
+    pub fn validate_outer(
+        &self,
+        what: &str,
+        width: usize,
+        (sensitivity, outer): (Sensitivity, Option<f64>),
+    ) -> Result<(), FieldError> {
+        field::agrees("statistics.outer", &self.outer, &outer)?;
         field::agrees("statistics.what", &self.what.as_str(), &what)?;
         field::integer("statistics.records", self.records as u64, field::RECORDS)?;
         field::agrees("statistics.width", &self.width, &width)?;
@@ -137,15 +180,16 @@ impl StatisticsPlan {
         field::reasons(&self.why)
     }
 
-    /// Standard deviation of the noise in each statistic, from the other fields.
+    /// Standard deviation of the noise in each statistic, from the other fields; in the diagonal ones of outer products.
     #[must_use]
     pub fn noise_sd(&self) -> f64 {
         let Sensitivity { l1, l2, non_negative } = self.sensitivity;
         let by = |replaced: f64| self.noise_multiplier * self.adjacency.sensitivity_factor(replaced);
-        match (self.laplace, non_negative) {
-            (true, _) => 2f64.sqrt() * by(2.0) * l1,
-            (false, true) => by(2f64.sqrt()) * l2,
-            (false, false) => by(2.0) * l2,
+        match (self.laplace, self.outer, non_negative) {
+            (true, ..) => 2f64.sqrt() * by(2.0) * l1,
+            (false, Some(square), _) => by(2f64.sqrt()) * square,
+            (false, None, true) => by(2f64.sqrt()) * l2,
+            (false, None, false) => by(2.0) * l2,
         }
     }
 
@@ -155,15 +199,16 @@ impl StatisticsPlan {
     /// Those of the wall.
     pub fn releases(&self) -> Result<(Plan, crate::wall::SumId), PlanError> {
         let Sensitivity { l1, l2, non_negative } = self.sensitivity;
-        let geometry = match (self.laplace, non_negative) {
-            (true, _) => Geometry::L1Ball { radius: l1 },
-            (false, true) => Geometry::NonNegativeBall { radius: l2 },
-            (false, false) => Geometry::Ball { radius: l2 },
+        let (geometry, constant) = match (self.laplace, self.outer, non_negative) {
+            (true, ..) => (Geometry::L1Ball { radius: l1 }, 0),
+            (false, Some(square), _) => (Geometry::Outer { radius: square.sqrt() }, 1),
+            (false, None, true) => (Geometry::NonNegativeBall { radius: l2 }, 0),
+            (false, None, false) => (Geometry::Ball { radius: l2 }, 0),
         };
         let mut plan = Plan::new(self.records, self.adjacency);
         let id = plan.sums(Sums {
             what: self.what.clone(),
-            width: self.width,
+            width: self.width + constant,
             geometry,
             sampler: Sampler::Full,
             noise_multiplier: self.noise_multiplier,

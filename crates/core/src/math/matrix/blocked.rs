@@ -44,6 +44,23 @@ pub fn weighted_squares(rows: &[f64], weights: &[f64], size: usize) -> Vec<f64> 
     out
 }
 
+/// [`squares`](super::squares).
+pub fn squares(rows: &[f64], size: usize, out: &mut [f64]) {
+    let count = rows.len() / size;
+    // The lower triangle in column order is the upper one row by row.
+    triangular::matmul(
+        MatMut::from_column_major_slice_mut(out, size, size),
+        BlockStructure::TriangularLower,
+        Accum::Replace,
+        MatRef::from_column_major_slice(rows, size, count),
+        BlockStructure::Rectangular,
+        MatRef::from_row_major_slice(rows, count, size),
+        BlockStructure::Rectangular,
+        1.0,
+        Par::Seq,
+    );
+}
+
 /// [`wide_cholesky`](super::wide_cholesky).
 #[must_use]
 pub fn cholesky(a: &[f64], size: usize, l: &mut [f64]) -> bool {

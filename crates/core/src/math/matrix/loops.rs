@@ -7,6 +7,9 @@ use reticent_noise::with_wide_vectors;
 /// Sweeps that an eigenvalue may take; two or three are usual.
 pub(super) const MAX_SWEEPS: usize = 60;
 
+/// Strides of [`squares`] are multiples of this.
+pub const TILE: usize = 4;
+
 /// [`wide_cholesky`](super::wide_cholesky), with sums in lanes.
 #[must_use]
 pub fn cholesky(a: &[f64], size: usize, l: &mut [f64]) -> bool {
@@ -48,6 +51,42 @@ pub fn multiply(a: &[f64], b: &[f64], size: usize) -> Vec<f64> {
 #[inline(always)]
 fn add_times(to: &mut [f64], by: f64, x: &[f64]) {
     to.iter_mut().zip(x).for_each(|(to, x)| *to += by * x);
+}
+
+/// [`squares`](super::squares), a tile of the sum at a time, which stays in registers.
+pub fn squares(rows: &[f64], stride: usize, out: &mut [f64]) {
+    with_wide_vectors(
+        #[inline(always)]
+        || {
+            for i in (0..stride).step_by(TILE) {
+                let mut j = i;
+                while j + 2 * TILE <= stride {
+                    tile::<{ 2 * TILE }>(rows, stride, (i, j), out);
+                    j += 2 * TILE;
+                }
+                if j < stride {
+                    tile::<TILE>(rows, stride, (i, j), out);
+                }
+            }
+        },
+    );
+}
+
+/// The tile of so many columns at this place.
+#[inline(always)]
+fn tile<const COLUMNS: usize>(rows: &[f64], stride: usize, (i, j): (usize, usize), out: &mut [f64]) {
+    let mut sums = [[0.0; COLUMNS]; TILE];
+    for row in rows.chunks_exact(stride) {
+        let (Some(a), Some(b)) = (row[i..].first_chunk::<TILE>(), row[j..].first_chunk::<COLUMNS>()) else {
+            return;
+        };
+        for (sums, a) in sums.iter_mut().zip(a) {
+            sums.iter_mut().zip(b).for_each(|(sum, b)| *sum += a * b);
+        }
+    }
+    for (k, sums) in sums.iter().enumerate() {
+        out[(i + k) * stride + j..][..COLUMNS].copy_from_slice(sums);
+    }
 }
 
 /// $\sum_k w_k r_k r_k^T$ for rows $r_k$ of this length.

@@ -15,6 +15,8 @@ pub use kernels::{cholesky, inverse, log_determinant, solve, solve_lower, times,
 
 /// Size from which [`blocked::multiply`] is used.
 pub const BLOCKED_PRODUCT: usize = 16;
+/// Size from which [`blocked::squares`] is used.
+pub const BLOCKED_SQUARES: usize = 32;
 /// Size from which [`blocked::cholesky`] is used.
 pub const BLOCKED_CHOLESKY: usize = 128;
 /// Size from which [`blocked::symmetric_inverse`] is used.
@@ -42,6 +44,23 @@ pub fn weighted_squares(rows: &[f64], weights: &[f64], size: usize) -> Vec<f64> 
     } else {
         blocked::weighted_squares(rows, weights, size)
     }
+}
+
+/// $\sum_k r_k r_k^T$ for rows $r_k$ of this length, which is a [stride](squares_stride): the upper triangle of a matrix in row order. The rest is
+/// undefined.
+pub fn squares(rows: &[f64], stride: usize, out: &mut Vec<f64>) {
+    out.resize(stride * stride, 0.0);
+    if stride < BLOCKED_SQUARES {
+        loops::squares(rows, stride, out)
+    } else {
+        blocked::squares(rows, stride, out)
+    }
+}
+
+/// The length of rows of so many numbers that [`squares`] reads, with zeros after them.
+#[must_use]
+pub fn squares_stride(size: usize) -> usize {
+    if size < BLOCKED_SQUARES { size.next_multiple_of(loops::TILE) } else { size }
 }
 
 /// The transpose of a square matrix.

@@ -29,10 +29,11 @@ impl Curvature {
     /// From released sums. Two levels of a column are never both 1, so their noisy products are set to 0.
     pub(super) fn read(released: &Released, columns: &[usize]) -> Self {
         let size = 1 + columns.iter().sum::<usize>();
-        let values = &released.values[..Curvatures::width(size) - 1];
         let noise = released.noise_sd[0];
-        let mut elements = vec![0.0; size * size];
-        symmetric::from_coordinates(values, size, &mut elements);
+        let mut all = vec![0.0; (size + 1) * (size + 1)];
+        symmetric::from_triangle(&released.values, size + 1, &mut all);
+        let mut elements: Vec<f64> =
+            all.chunks_exact(size + 1).take(size).flat_map(|row| &row[..size]).copied().collect();
         let mut first = 0;
         for &levels in columns {
             for i in first..first + levels {
@@ -121,11 +122,11 @@ impl Curvature {
 }
 
 /// The ratio of the variance of weighted scores to their curvature, from a release at the end.
-pub(super) fn variance_ratio(released: &Released, radius: f64, size: usize) -> f64 {
+pub(super) fn variance_ratio(released: &Released, radius: f64) -> f64 {
     let by = Curvatures::last(radius);
     let last = released.values.len() - 1;
-    // The curvature of the bias, whose input is 1: the last diagonal element.
-    let bias = symmetric::width(size) - 1;
+    // The curvature of the bias, whose input is 1: the diagonal element before the last, whose row has two elements.
+    let bias = last - 2;
     let (curvature, variance) = (released.values[bias], released.values[last] / by);
     let known = PRIOR_RELATIVE_VARIANCE * (curvature / (released.noise_sd[last] / by).max(1e-300)).powi(2);
     if curvature <= 0.0 {

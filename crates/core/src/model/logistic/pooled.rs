@@ -61,7 +61,7 @@ pub(super) fn pool(
     let released = wall.sum(ids[0], &ClassSums { columns, radius: plan.radius })?;
     let (known, mut first, mut moved) = Independent::read(&released, columns, records);
     let frame = Frame::new(&known);
-    let released = wall.sum(ids[1], &Products { columns, frame: &frame })?;
+    let released = wall.sum(ids[1], &Products { frame: &frame })?;
     let (inputs, raised) = Inputs::read(&known, &frame, &released, columns, records)?;
     moved += u64::from(raised);
     // The score at weights 0, for centred inputs and with the record weights of later scores.

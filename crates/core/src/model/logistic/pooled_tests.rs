@@ -262,7 +262,7 @@ fn levels_exclude_each_other() {
     values[0] = 5.0;
     let released = crate::wall::Released {
         values,
-        noise_sd: vec![0.5; 11].into(),
+        noise_sd: vec![0.5; 15].into(),
         expected_batch: 10.0,
         step: 1,
         guarantee: crate::budget::Guarantee::None(crate::budget::NotPrivate::FixedSeed),

@@ -9,11 +9,11 @@
 //! estimation rule and its competitors: an empirical Bayes approach", 1973, for shrinkage across pairs.
 
 use crate::math::matrix::{self, EigenError};
+use crate::math::symmetric;
 use crate::model::logistic::columns::{Independent, numbers, posterior_mean};
 use crate::model::logistic::frame::Frame;
 use crate::model::logistic::query::Products;
 use crate::wall::{Geometry, Released};
-use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
 use std::ops::Range;
 
 /// Maximum of the mean square of correlations: of all columns, and of two of them.
@@ -28,61 +28,33 @@ const MIN: f64 = 1e-6;
 /// Minimum variance of a numeric column, as a share of the largest variance possible with its mean.
 const MIN_VARIANCE: f64 = 0.01;
 
-/// Scale of the weight of a record in the last coordinate: small, so that it takes little of the clipping norm.
-const LAST: f64 = 0.2;
+/// The square of the last coordinate of a record of weight 1: small, so that it takes little of the clipping norm.
+const LAST: f64 = 0.1;
 
 /// Prior mean and variance of the average weight of records.
 const PRIOR_WEIGHT: (f64, f64) = (0.93, 0.0025);
 
 impl Products<'_> {
     pub(super) fn width(columns: &[usize]) -> usize {
-        pairs(columns).count() + 1
+        symmetric::width(columns.iter().sum::<usize>() + 1)
+    }
+
+    /// The coordinate whose square is this weight times [`LAST`].
+    pub(super) fn last(weight: f64) -> f64 {
+        (LAST * weight).sqrt()
     }
 
     /// # Privacy
-    /// With the centred inputs $z$ of a record but for the bias, all products have a norm of at most
-    /// $\lVert z\rVert^2$. They are weighted by $\min(1, (R^2-1)/\lVert z\rVert^2)$ and released over $R^2 - 1$, so
-    /// the norm is at most 1. Longer ones are clipped by the wall. Attacked by
-    /// `statistics_stay_within_their_clipping_norm`.
+    /// The centred inputs $z$ of a record but for the bias are weighted so that their squared norm over $R^2 - 1$ is at most 1, and the square of
+    /// the last coordinate is at most [`LAST`]. Longer vectors are clipped by the wall. Attacked by `statistics_stay_within_their_clipping_norm`.
     pub(super) fn geometry() -> Geometry {
-        Geometry::Ball { radius: (1.0 + LAST * LAST).sqrt() }
+        Geometry::Outer { radius: (1.0 + LAST).sqrt() }
     }
 
     /// $R^2 - 1$.
     pub(super) fn unit(frame: &Frame) -> f64 {
         (frame.radius * frame.radius - 1.0).max(1e-9)
     }
-}
-
-/// In the order of [`pairs`].
-#[inline(always)]
-pub(super) fn products(z: &[f64], columns: &[usize], by: f64, out: &mut [f64]) {
-    let (mut first, mut rest) = (0, out);
-    for &inputs in columns {
-        let after = first + inputs;
-        for &a in &z[first..after] {
-            if inputs == 1 {
-                let (square, others) = rest.split_at_mut(1);
-                square[0] = by * a * a;
-                rest = others;
-            }
-            let (row, others) = rest.split_at_mut(z.len() - after);
-            let both = by * SQRT_2 * a;
-            row.iter_mut().zip(&z[after..]).for_each(|(out, b)| *out = both * b);
-            rest = others;
-        }
-        first = after;
-    }
-}
-
-/// Pairs of inputs of different columns, and of each number with itself.
-fn pairs(columns: &[usize]) -> impl Iterator<Item = (usize, usize)> + '_ {
-    let size: usize = columns.iter().sum();
-    ranges(columns).flat_map(move |column| {
-        let (after, number) = (column.end, column.len() == 1);
-        column
-            .flat_map(move |i| number.then_some((i, i)).into_iter().chain((after..size).map(move |j| (i, j))))
-    })
 }
 
 /// The inputs of each column.
@@ -140,9 +112,8 @@ impl Inputs {
         }
         // Released covariances.
         let mut found = vec![0.0; size * size];
-        for ((i, j), value) in pairs(columns).zip(&released.values) {
-            found[i * size + j] = unit * value * if i == j { 1.0 } else { FRAC_1_SQRT_2 };
-        }
+        symmetric::from_triangle(&released.values, size, &mut found);
+        found.iter_mut().for_each(|x| *x *= unit);
         for k in numbers(columns) {
             let at = k * (size + 1);
             let (guess, value) = (covariance[at], found[at]);
@@ -245,11 +216,16 @@ mod tests {
             row
         };
         let rows: Vec<Vec<f64>> = (0..420).map(record).collect();
-        let sum = |query: &dyn Query| {
-            let mut values = vec![0.0; query.width()];
+        let sum = |query: &dyn Query, outer: bool| {
+            let mut values = vec![0.0; if outer { symmetric::width(query.width()) } else { query.width() }];
             for row in &rows {
                 let mut out = vec![0.0; query.width()];
                 query.contribute(row, &mut out);
+                if outer {
+                    out = (0..out.len())
+                        .flat_map(|i| out[i..].iter().map(|x| out[i] * x).collect::<Vec<_>>())
+                        .collect();
+                }
                 values.iter_mut().zip(out).for_each(|(sum, x)| *sum += x);
             }
             Released {
@@ -260,12 +236,12 @@ mod tests {
                 guarantee: Guarantee::None(NotPrivate::NoNoise),
             }
         };
-        let sums = sum(&ClassSums { columns: &COLUMNS, radius: 10.0 });
+        let sums = sum(&ClassSums { columns: &COLUMNS, radius: 10.0 }, false);
         let known = Independent::read(&sums, &COLUMNS, 420.0).0;
         let mut frame = Frame::new(&known);
         // Longer than any record: all of them have weight 1.
         frame.radius = 10.0;
-        let products = sum(&Products { columns: &COLUMNS, frame: &frame });
+        let products = sum(&Products { frame: &frame }, true);
         (Inputs::read(&known, &frame, &products, &COLUMNS, 420.0).expect("finite").0, rows)
     }
 

@@ -5,13 +5,12 @@ use crate::math::vector::wide_dot;
 use crate::math::vector::{dot, sigmoid};
 use crate::model::logistic::columns::numbers;
 use crate::model::logistic::frame::Frame;
-use crate::model::logistic::products::products;
 use crate::model::logistic::{features, weight, write_features};
 use crate::wall::{Geometry, Query};
 use reticent_noise::with_wide_vectors;
 
-/// Scale of the last coordinate of curvatures, over $r^2$: small, so that it takes little of the clipping norm.
-const LAST: f64 = 0.25;
+/// The largest square of the last coordinate of a curvature's vector, over that of the others: small, so that it takes little of the clipping norm.
+const LAST: f64 = 0.1;
 
 /// The bound $c$ of residuals where it is not a choice of the plan.
 pub(super) const RESIDUAL_BOUND: f64 = 0.5;
@@ -82,8 +81,8 @@ fn score(x: &mut [f64], target: f64, weights: &[f64], (radius, bound): (f64, f64
     );
 }
 
-/// The slope of the mean of the weighted scores: $uv\,p(1-p)\,xx^T$. Last, the variance $u^2v^2p(1-p)$ of a score
-/// over $\lVert x\rVert^2$.
+/// The vector whose outer product is the slope of the mean of the weighted scores, $uv\,p(1-p)\,xx^T$. The square of its last coordinate is the
+/// variance $u^2v^2p(1-p)$ of a score over $\lVert x\rVert^2$; products of that coordinate with others are not used.
 pub(super) struct Curvatures<'a> {
     pub(super) weights: &'a [f64],
     pub(super) radius: f64,
@@ -93,16 +92,16 @@ pub(super) struct Curvatures<'a> {
 
 impl Curvatures<'_> {
     pub(super) fn width(size: usize) -> usize {
-        symmetric::width(size) + 1
+        symmetric::width(size + 1)
     }
 
     /// # Privacy
-    /// $u\,p(1-p) \le \frac14$ and $\lVert v\,xx^T\rVert_F = v\lVert x\rVert^2 \le r^2$.
+    /// $u\,p(1-p) \le \frac14$, $v\lVert x\rVert^2 \le r^2$ and $u^2v^2p(1-p) \le \frac14$.
     pub(super) fn geometry(radius: f64) -> Geometry {
-        Geometry::Ball { radius: 0.25 * radius * radius * (1.0 + LAST * LAST).sqrt() }
+        Geometry::Outer { radius: 0.5 * radius * (1.0 + LAST).sqrt() }
     }
 
-    /// The divisor of the last coordinate.
+    /// The divisor of the square of the last coordinate.
     pub(super) fn last(radius: f64) -> f64 {
         LAST * radius * radius
     }
@@ -110,33 +109,17 @@ impl Curvatures<'_> {
 
 impl Query for Curvatures<'_> {
     fn width(&self) -> usize {
-        Self::width(self.weights.len())
+        self.weights.len() + 1
     }
 
     fn contribute(&self, record: &[f64], out: &mut [f64]) {
-        let (x, _) = features(record);
-        let p = sigmoid(wide_dot(&x, self.weights));
-        let by = weight(&x, self.radius) * score_weight(p, self.bound);
-        let variance = p * (1.0 - p);
-        let Some((last, out)) = out.split_last_mut() else { return };
-        with_wide_vectors(
-            #[inline(always)]
-            || outer(&x, by * variance, out),
-        );
-        *last = by * by * variance * Self::last(self.radius);
-    }
-}
-
-/// $by\,xx^T$ in isometric coordinates.
-#[inline(always)]
-pub(super) fn outer(x: &[f64], by: f64, out: &mut [f64]) {
-    let mut rest = out;
-    for (i, a) in x.iter().enumerate() {
-        let (row, after) = rest.split_at_mut(x.len() - i);
-        let both = a * by * std::f64::consts::SQRT_2;
-        row.iter_mut().zip(&x[i..]).for_each(|(out, b)| *out = both * b);
-        row[0] = a * by * a;
-        rest = after;
+        let Some((last, x)) = out.split_last_mut() else { return };
+        write_features(record, x);
+        let p = sigmoid(wide_dot(x, self.weights));
+        let by = weight(x, self.radius) * score_weight(p, self.bound);
+        let root = (by * p * (1.0 - p)).sqrt();
+        x.iter_mut().for_each(|x| *x *= root);
+        *last = root * (by * Self::last(self.radius)).sqrt();
     }
 }
 
@@ -146,30 +129,24 @@ pub(super) fn score_weight(p: f64, bound: f64) -> f64 {
     (bound / p.max(1.0 - p)).min(1.0)
 }
 
-/// Products of centred inputs of different columns, times $\sqrt2$ as they represent two elements of a matrix, and
-/// squares of numbers; last, the weight of the record.
+/// The vector whose outer product has the weighted products of centred inputs; the square of its last coordinate is the weight of the record.
 pub(super) struct Products<'a> {
-    pub(super) columns: &'a [usize],
     pub(super) frame: &'a Frame,
 }
 
 impl Query for Products<'_> {
     fn width(&self) -> usize {
-        Self::width(self.columns)
+        self.frame.centre.len()
     }
 
     fn contribute(&self, record: &[f64], out: &mut [f64]) {
-        let mut z = vec![0.0; record.len()];
-        self.frame.write_features(record, &mut z);
-        z.pop();
+        self.frame.write_features(record, out);
+        let Some((last, z)) = out.split_last_mut() else { return };
         let unit = Self::unit(self.frame);
-        let counts = (unit / dot(&z, &z).max(1e-300)).min(1.0);
-        let Some((last, out)) = out.split_last_mut() else { return };
-        with_wide_vectors(
-            #[inline(always)]
-            || products(&z, self.columns, counts / unit, out),
-        );
-        *last = LAST * counts;
+        let counts = (unit / dot(z, z).max(1e-300)).min(1.0);
+        let root = (counts / unit).sqrt();
+        z.iter_mut().for_each(|z| *z *= root);
+        *last = Self::last(counts);
     }
 }
 

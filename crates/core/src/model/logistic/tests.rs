@@ -124,19 +124,19 @@ fn statistics_stay_within_their_clipping_norm() {
         let mut out = vec![0.0; inputs + 1];
         Scores { weights: &weights, radius, bound: 0.5 }.contribute(&record, &mut out);
         assert!(norm(&out) <= 0.5 * radius * (1.0 + 1e-12));
-        let mut out = vec![0.0; Curvatures::width(inputs + 1)];
+        let mut out = vec![0.0; inputs + 2];
         Curvatures { weights: &weights, radius, bound: 0.5 }.contribute(&record, &mut out);
-        let Geometry::Ball { radius: allowed } = Curvatures::geometry(radius) else { panic!("a ball") };
+        let Geometry::Outer { radius: allowed } = Curvatures::geometry(radius) else { panic!("a vector") };
         assert!(norm(&out) <= allowed * (1.0 + 1e-12));
         let columns = [1, 2, 1];
         let mut out = vec![0.0; ClassSums::width(&columns)];
         ClassSums { columns: &columns, radius }.contribute(&record, &mut out);
         assert!(norm(&out) <= radius * (1.0 + 1e-12) && out.iter().all(|x| *x >= 0.0));
-        let mut out = vec![0.0; Products::width(&columns)];
+        let mut out = vec![0.0; inputs + 1];
         let centre = [0.8, 0.3, 0.7, -1.0, 0.0].map(|m| m * f64::from(u8::from(trial % 5 > 0)));
         let frame = frame(&centre, [1.0, 1.1, 1.7, 9.0][trial / 4 % 4]);
-        Products { columns: &columns, frame: &frame }.contribute(&record, &mut out);
-        let Geometry::Ball { radius: allowed } = Products::geometry() else { panic!("a ball") };
+        Products { frame: &frame }.contribute(&record, &mut out);
+        let Geometry::Outer { radius: allowed } = Products::geometry() else { panic!("a vector") };
         assert!(norm(&out) <= allowed * (1.0 + 1e-12));
         let mut out = vec![0.0; inputs + 1];
         CentredScores { weights: &weights, frame: &frame }.contribute(&record, &mut out);
@@ -194,10 +194,9 @@ fn curvatures_are_those_of_the_scores() {
         }
         mean
     };
-    let mut out = vec![0.0; Curvatures::width(3)];
+    let mut out = [0.0; 4];
     Curvatures { weights: &weights, radius, bound: 0.5 }.contribute(&[inputs[0], inputs[1], 1.0], &mut out);
-    let mut found = vec![0.0; 9];
-    symmetric::from_coordinates(&out[..6], 3, &mut found);
+    let found: Vec<f64> = (0..9).map(|k| out[k / 3] * out[k % 3]).collect();
     for j in 0..3 {
         let (mut up, mut down) = (weights, weights);
         up[j] += 1e-5;

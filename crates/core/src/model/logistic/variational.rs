@@ -1,6 +1,5 @@
 //! Algorithm 5 of the paper: variational Bayes for logistic regression.
 
-use super::query::outer;
 use super::{features, weight, write_features};
 use crate::engine::vb::{ExpectationModel, ExpectedSums, Share};
 use crate::family::Gamma;
@@ -182,6 +181,19 @@ impl ExpectationModel for VariationalLogistic {
         self.precision =
             Gamma { shape: self.prior.shape + 0.5 * d as f64, rate: self.prior.rate + 0.5 * square };
         moved
+    }
+}
+
+/// $by\,xx^T$ in isometric coordinates.
+#[inline(always)]
+fn outer(x: &[f64], by: f64, out: &mut [f64]) {
+    let mut rest = out;
+    for (i, a) in x.iter().enumerate() {
+        let (row, after) = rest.split_at_mut(x.len() - i);
+        let both = a * by * std::f64::consts::SQRT_2;
+        row.iter_mut().zip(&x[i..]).for_each(|(out, b)| *out = both * b);
+        row[0] = a * by * a;
+        rest = after;
     }
 }
 

@@ -27,7 +27,7 @@ impl LogisticPlan {
             curvatures.push(found.clone());
             between.clone_from(&weights);
             let curvature = known.take().map_or_else(|| found.clone(), |first| first.updated(&found));
-            ratio = variance_ratio(&released, radius, size);
+            ratio = variance_ratio(&released, radius);
             let over = OVERSHOOT * curvature.spectral();
             let (steep, moved) = curvature.mapped(|value| value.max(0.0) + over + self.ridge)?;
             projections += moved;

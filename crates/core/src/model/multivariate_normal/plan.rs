@@ -9,13 +9,13 @@ use crate::field::FieldError;
 use crate::model::conjugate::ConjugatePlan;
 use crate::model::conjugate::needs_the_number_of_records;
 use crate::model::conjugate::single::Single;
-use crate::model::multivariate_normal::query::{Products, pairs};
+use crate::model::multivariate_normal::query::{CONSTANT, Products, pairs};
 use crate::model::{Estimate, Posterior};
 use crate::wall::{PlanError, Query, Wall, WallError};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
-use std::f64::consts::SQRT_2;
+use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
 
 /// A normal-inverse-Wishart prior about 0. With one column it is the normal-inverse-gamma prior of shape $\nu/2$ and scale $\psi/2$.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -34,7 +34,9 @@ pub struct WishartPrior {
 /// The statistics of a record are $x_i$, $x_i^2 - c$ and $w x_i x_j$ for $i < j$. With $w = \sqrt2$ and
 /// $S = \sum_i x_i^2 \in [0, D]$ their squares sum to
 /// $S + (S^2 - \sum x_i^4) + \sum(x_i^2 - c)^2 = S^2 + (1 - 2c)S + Dc^2$, which for $c = 1$ is at most $D^2$, at the
-/// corners. With $w = 1$ and $c = \tfrac78$ their absolute values sum to at most $\tfrac98 D + \tfrac12 D(D-1)$, at
+/// corners, $2D$ apart. So one column is released. The outer product of $(x, c)$ has the norm $S + c^2$ and a sensitivity of
+/// $\sqrt2(D + c^2)$: with $c^2 = \tfrac12$ and two columns or more that is less, and within 1 % of the largest distance of statistics with $w = \sqrt2$,
+/// $\max_k (4k + 8k(D - k))^{1/2}$ between corners that differ in $k$ signs. With Laplace noise, $w = 1$ and $c = \tfrac78$ their absolute values sum to at most $\tfrac98 D + \tfrac12 D(D-1)$, at
 /// the corners too. Attacked by `products_reach_and_never_exceed_their_radius`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MultivariatePlan {
@@ -59,7 +61,8 @@ fn check(columns: usize, prior: WishartPrior, records: usize) -> Result<(), Plan
     if (1..=MAX).contains(&columns) && records >= columns + 2 && proper {
         return Ok(());
     }
-    let fault = "covariances need 1 to 12 columns, at least two records more than columns, and a proper prior";
+    let fault =
+        "covariances need 1 to 12 columns, at least two records more than columns, and a proper prior";
     Err(PlanError::Invalid { what: WHAT.into(), fault })
 }
 
@@ -68,6 +71,11 @@ fn shape(columns: usize) -> (usize, Sensitivity) {
     let d = columns as f64;
     let sensitivity = Sensitivity { l1: 1.125 * d + 0.5 * d * (d - 1.0), l2: d, non_negative: false };
     (columns * (columns + 3) / 2, sensitivity)
+}
+
+/// The largest squared norm of the numbers and a constant, if their outer product is released with Gaussian noise.
+fn square(columns: usize) -> Option<f64> {
+    (columns > 1).then_some(columns as f64 + CONSTANT)
 }
 
 impl MultivariatePlan {
@@ -84,13 +92,21 @@ impl MultivariatePlan {
         needs_the_number_of_records(WHAT, privacy)?;
         check(columns, prior, records)?;
         let (width, sensitivity) = shape(columns);
-        let statistics = StatisticsPlan::new(WHAT, records, width, sensitivity, privacy)?;
+        let statistics = match square(columns) {
+            Some(square) => {
+                StatisticsPlan::of_outer_products(WHAT, (records, width), (sensitivity, square), privacy)?
+            }
+            None => StatisticsPlan::new(WHAT, records, width, sensitivity, privacy)?,
+        };
         Ok(Self { columns, prior, statistics, noise_treatment: NoiseTreatment::NoiseAware })
     }
 
     /// The scale and the offset of the released product of a pair.
     pub(super) fn scaling(&self, (i, j): (usize, usize)) -> (f64, f64) {
         let laplace = self.statistics.laplace;
+        if self.outer() {
+            return (if j == self.columns { CONSTANT.sqrt() } else { 1.0 }, 0.0);
+        }
         match j {
             _ if j == self.columns => (1.0, 0.0),
             _ if j == i => (1.0, if laplace { 0.875 } else { 1.0 }),
@@ -100,7 +116,12 @@ impl MultivariatePlan {
 
     pub(crate) fn query(&self) -> impl Query {
         let scaled = pairs(self.columns).into_iter().map(|pair| (pair, self.scaling(pair)));
-        Products { columns: self.columns, scaled: scaled.collect() }
+        Products { columns: self.columns, scaled: scaled.collect(), outer: self.outer() }
+    }
+
+    /// Whether the release is a sum of outer products.
+    fn outer(&self) -> bool {
+        !self.statistics.laplace && self.statistics.outer.is_some()
     }
 
     /// The posterior from the released values.
@@ -109,7 +130,9 @@ impl MultivariatePlan {
         let n = self.statistics.records as f64;
         let sum = |(&y, pair): (&f64, (usize, usize))| {
             let (weight, centre) = self.scaling(pair);
-            ((y + n * centre) / weight, noise.sd() / weight)
+            // The noise of off-diagonal elements of outer products has half the variance.
+            let sd = if self.outer() && pair.0 != pair.1 { FRAC_1_SQRT_2 * noise.sd() } else { noise.sd() };
+            ((y + n * centre) / weight, sd / weight)
         };
         let (sums, sds) = released.iter().zip(pairs(self.columns)).map(sum).unzip();
         let noisy = Noisy { sums, sds, laplace: matches!(noise, NoiseDistribution::Laplace { .. }) };
@@ -139,7 +162,7 @@ impl ConjugatePlan for MultivariatePlan {
         let enough = self.columns as u64 + 2..=*field::RECORDS.end();
         field::integer("statistics.records", self.statistics.records as u64, enough)?;
         let (width, sensitivity) = shape(self.columns);
-        self.statistics.validate(WHAT, width, sensitivity)
+        self.statistics.validate_outer(WHAT, width, (sensitivity, square(self.columns)))
     }
 
     fn fit_through(&self, wall: &mut Wall) -> Result<Self::Posterior, WallError> {

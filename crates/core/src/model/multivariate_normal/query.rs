@@ -13,15 +13,25 @@ type Scaled = ((usize, usize), (f64, f64));
 pub(super) struct Products {
     pub(super) columns: usize,
     pub(super) scaled: Vec<Scaled>,
+    /// Whether the wall multiplies.
+    pub(super) outer: bool,
 }
+
+/// The square of the constant in a vector whose outer product is released.
+pub(super) const CONSTANT: f64 = 0.5;
 
 impl Query for Products {
     fn width(&self) -> usize {
-        self.scaled.len()
+        if self.outer { self.columns + 1 } else { self.scaled.len() }
     }
 
     fn contribute(&self, record: &[f64], out: &mut [f64]) {
         let number = |k: usize| if k == self.columns { 1.0 } else { record[k].clamp(-1.0, 1.0) };
+        if self.outer {
+            out.iter_mut().enumerate().for_each(|(k, out)| *out = number(k));
+            out[self.columns] = CONSTANT.sqrt();
+            return;
+        }
         for (out, &((i, j), (weight, centre))) in out.iter_mut().zip(&self.scaled) {
             *out = weight * number(i) * number(j) - centre;
         }

@@ -8,6 +8,7 @@ use crate::model::planned::{gaussian_mu, out_of_range, parse, same_shape};
 use crate::model::regression::cost::{features_estimate, linear_estimate, network_estimate, weights};
 use crate::model::regression::features::{Features, Refinement};
 use crate::model::regression::network::NetworkPlan;
+use crate::model::regression::query::Moments;
 use crate::model::regression::residuals::BINS;
 use crate::model::regression::rounds::Frame;
 use crate::model::{
@@ -17,6 +18,7 @@ use crate::model::{DefinitionError, FitError};
 use crate::wall::{Geometry, Plan, PlanError, Sampler, SumId, Sums, Wall};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::f64::consts::SQRT_2;
 
 /// The plan of a private regression, chosen from public numbers only. It can be edited and run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -226,7 +228,7 @@ impl RegressionPlan {
         }
         let mu = gaussian_mu(privacy)?;
         let noise_multiplier = 1.0 / (mu * RESIDUALS_SHARE.sqrt());
-        let factor = privacy.adjacency().sensitivity_factor(std::f64::consts::SQRT_2);
+        let factor = privacy.adjacency().sensitivity_factor(SQRT_2);
         let error = noise_multiplier * factor * (BINS as f64 / 4.0).sqrt() / records as f64;
         let residuals = if error <= COVERAGE_ERROR {
             ResidualsPlan::Histogram { noise_multiplier }
@@ -265,7 +267,7 @@ impl RegressionPlan {
         let d = self.inputs as f64;
         let square = 1.0 + last.radius_factor * (d + 1.0);
         let noise =
-            last.noise_multiplier * self.adjacency.sensitivity_factor(2.0) * square / self.records as f64;
+            last.noise_multiplier * self.adjacency.sensitivity_factor(SQRT_2) * square / self.records as f64;
         let spectral = noise * (2.0 * (d + 2.0)).sqrt();
         1.0 + (0.5 * d * noise * noise + 0.5 * spectral * spectral) / (1.0 + spectral).powi(2)
     }
@@ -326,7 +328,9 @@ impl RegressionPlan {
         let rounds = self
             .rounds
             .iter()
-            .map(|round| sums("moments of inputs and residual", width, ball(), round.noise_multiplier, 1))
+            .map(|round| {
+                sums("moments of inputs and residual", width, Moments::geometry(), round.noise_multiplier, 1)
+            })
             .collect::<Result<_, _>>()?;
         let unit = |width: usize| Geometry::Box { lower: vec![0.0; width], upper: vec![1.0; width] };
         let mut check = |noise| sums("squared residuals of both predictions", 2, unit(2), noise, 1);

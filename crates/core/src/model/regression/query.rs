@@ -1,12 +1,11 @@
 //! The contribution of one record to each release.
 
-use crate::math::symmetric;
 use crate::math::vector::dot;
 use crate::model::regression::features::Features;
 use crate::model::regression::posterior::{Predictor, RegressionPosterior};
 use crate::model::regression::residuals::{BINS, HALF_RANGE, MAX_STANDARDISED, WIDTH};
 use crate::model::regression::rounds::Frame;
-use crate::wall::Query;
+use crate::wall::{Geometry, Query};
 
 /// The clipped residual-feature products of records. Contributions have a norm of at most 1.
 pub(super) struct ResidualFeatures<'a> {
@@ -29,32 +28,30 @@ impl Query for ResidualFeatures<'_> {
     }
 }
 
-/// The second moments of a round. Contributions have a norm of at most 1.
+/// The vector whose second moments a round releases, over the radius: its norm is at most 1.
 pub(super) struct Moments<'a> {
     pub(super) frame: &'a Frame,
     pub(super) radius: f64,
 }
 
+impl Moments<'_> {
+    pub(super) fn geometry() -> Geometry {
+        Geometry::Outer { radius: 1.0 }
+    }
+}
+
 impl Query for Moments<'_> {
     fn width(&self) -> usize {
-        symmetric::width(self.frame.inputs() + 2)
+        self.frame.inputs() + 2
     }
 
     fn contribute(&self, record: &[f64], out: &mut [f64]) {
         let d = self.frame.inputs();
-        let mut v = vec![0.0; d + 2];
-        v[0] = 1.0;
-        self.frame.whiten(&record[..d], &mut v[1..=d]);
-        v[d + 1] = self.frame.residual(record) / self.frame.residual_variance.sqrt();
-        let by = 1.0 / dot(&v, &v).sqrt().max(self.radius);
-        let mut next = out.iter_mut();
-        for (i, a) in v.iter().enumerate() {
-            for (j, b) in v[i..].iter().enumerate() {
-                if let Some(out) = next.next() {
-                    *out = a * by * b * by * if j == 0 { 1.0 } else { std::f64::consts::SQRT_2 };
-                }
-            }
-        }
+        out[0] = 1.0;
+        self.frame.whiten(&record[..d], &mut out[1..=d]);
+        out[d + 1] = self.frame.residual(record) / self.frame.residual_variance.sqrt();
+        let by = 1.0 / dot(out, out).sqrt().max(self.radius);
+        out.iter_mut().for_each(|x| *x *= by);
     }
 }
 

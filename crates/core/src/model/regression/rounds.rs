@@ -20,9 +20,10 @@
 
 use super::coefficients::Observed;
 use crate::math::matrix::{Eigen, EigenError};
-use crate::math::vector::dot;
+use crate::math::vector::{dot, wide_dot};
 use crate::math::{matrix, symmetric};
 use crate::wall::Released;
+use reticent_noise::with_wide_vectors;
 use serde::{Deserialize, Serialize};
 
 /// Initial standard deviation of values between -1 and 1.
@@ -99,10 +100,27 @@ impl Frame {
     pub(super) fn whiten(&self, inputs: &[f64], z: &mut [f64]) {
         let d = z.len();
         z.fill(0.0);
-        for ((x, centre), row) in inputs.iter().zip(&self.centre).zip(self.whitening.chunks_exact(d)) {
-            let gap = x.clamp(-1.0, 1.0) - centre;
-            z.iter_mut().zip(row).for_each(|(z, t)| *z += gap * t);
-        }
+        let gap = |k: usize| inputs[k].clamp(-1.0, 1.0) - self.centre[k];
+        with_wide_vectors(
+            #[inline(always)]
+            || {
+                // Four rows at a time: each number of z is read and written once for them.
+                let mut blocks = self.whitening.chunks_exact(4 * d);
+                let mut k = 0;
+                for block in &mut blocks {
+                    let ([a, b, c, e], gaps) =
+                        (quarters(block), [gap(k), gap(k + 1), gap(k + 2), gap(k + 3)]);
+                    for ((((z, a), b), c), e) in z.iter_mut().zip(a).zip(b).zip(c).zip(e) {
+                        *z += gaps[0] * a + gaps[1] * b + (gaps[2] * c + gaps[3] * e);
+                    }
+                    k += 4;
+                }
+                for (k, row) in (k..).zip(blocks.remainder().chunks_exact(d)) {
+                    let gap = gap(k);
+                    z.iter_mut().zip(row).for_each(|(z, t)| *z += gap * t);
+                }
+            },
+        );
     }
 
     /// As `whitened`, in a new vector.
@@ -193,7 +211,7 @@ impl Frame {
         let (d, n) = (self.inputs(), self.inputs() + 1);
         let unit = radius * radius / records;
         let mut moments = vec![0.0; (n + 1) * (n + 1)];
-        symmetric::from_coordinates(&released.values, n + 1, &mut moments);
+        symmetric::from_triangle(&released.values, n + 1, &mut moments);
         moments.iter_mut().for_each(|x| *x *= unit);
         // Noise of an off-diagonal element; that of a diagonal one has twice the variance, as has the prior.
         let noise = released.noise_sd[0] * unit * std::f64::consts::FRAC_1_SQRT_2;
@@ -266,10 +284,25 @@ impl Frame {
     }
 }
 
+/// The quarters of a block of four rows.
+#[inline(always)]
+fn quarters(block: &[f64]) -> [&[f64]; 4] {
+    let (first, second) = block.split_at(block.len() / 2);
+    let ((a, b), (c, d)) = (first.split_at(first.len() / 2), second.split_at(second.len() / 2));
+    [a, b, c, d]
+}
+
 /// The variance of a prediction at $z$, with this covariance of intercept and slopes.
 fn along(covariance: &[f64], z: &[f64]) -> f64 {
     let n = z.len() + 1;
-    let of = |row: &[f64]| row[0] + dot(&row[1..], z);
-    let (first, rest) = covariance.split_at(n);
-    of(first) + rest.chunks_exact(n).zip(z).map(|(row, z)| z * of(row)).sum::<f64>()
+    let mut sum = 0.0;
+    with_wide_vectors(
+        #[inline(always)]
+        || {
+            let of = |row: &[f64]| row[0] + wide_dot(&row[1..], z);
+            let (first, rest) = covariance.split_at(n);
+            sum = of(first) + rest.chunks_exact(n).zip(z).map(|(row, z)| z * of(row)).sum::<f64>();
+        },
+    );
+    sum
 }
