@@ -165,7 +165,8 @@ fn pure_mu(epsilon: f64) -> f64 {
         return top;
     }
     let Ok(mu) = boundary((0.0, at_zero), (top, at_top), 1e-13, excess);
-    mu
+    // The logarithm has an absolute error below 1e-15 where mu is small.
+    mu + 1e-14
 }
 
 /// `x` in units, rounded up; none above [`LARGEST`] and if it is not a number.
@@ -174,8 +175,9 @@ fn rounded_up(x: f64, unit: f64) -> Option<i64> {
     (units <= LARGEST).then_some(units as i64)
 }
 
+/// `x` in units, rounded down by at least one: a difference of numbers that are nearly equal has an absolute error.
 fn rounded_down(x: f64, unit: f64) -> i64 {
-    (x * unit * (1.0 - MARGIN)).floor().clamp(0.0, LARGEST) as i64
+    (x * unit * (1.0 - MARGIN) - 1.0).floor().clamp(0.0, LARGEST) as i64
 }
 
 /// Limits of the filters for a cap, to be stored with it.

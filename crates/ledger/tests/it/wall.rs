@@ -99,6 +99,7 @@ fn only_the_newest_journal_of_a_run_can_be_resumed() {
     let request = |plan: &Plan| budget::Request {
         guarantee: budget::Guarantee::Private(plan.price(1e-5).unwrap()),
         event: plan.event(),
+        deviation: plan.noise_deviation(),
         releases: vec!["a sum".to_owned()],
     };
     let token = open().token().unwrap();
@@ -156,6 +157,7 @@ fn only_unstarted_reservations_are_refunded() {
     let planned = budget::Request {
         guarantee: budget::Guarantee::Private(plan().0.price(1e-5).unwrap()),
         event: plan().0.event(),
+        deviation: plan().0.noise_deviation(),
         releases: Vec::new(),
     };
     assert!(run().refund().unwrap(), "nothing was reserved");
