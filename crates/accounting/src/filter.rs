@@ -99,6 +99,9 @@ const LARGEST: f64 = 1e18;
 /// Relative margin of each rounding, far above the error of a double.
 const MARGIN: f64 = 1e-9;
 
+/// Epsilons that follow from sums have nine decimals: what is spent is rounded up, and what remains down.
+const SHOWN: f64 = 1e9;
+
 /// Shares of delta, in thousandths: 1000 in all.
 const GAUSSIAN_SHARE: i64 = 850;
 const RENYI_SHARE: i64 = 49;
@@ -333,7 +336,7 @@ impl History {
                 least = least.min(Conversion::Improved.epsilon(order, bound, delta * share(RENYI_SHARE)));
             }
         }
-        least
+        (least * SHOWN).ceil() / SHOWN
     }
 
     /// The largest epsilon at `delta` of a run of one Gaussian release that can be added: 0 if there is none. Before the first run it is that of the
@@ -360,7 +363,7 @@ impl History {
         let square = (squares.max(lines) - 2.0) / UNIT * (1.0 - 2.0 * MARGIN);
         let ideal = self.deviation <= i128::from(limits.deviation) && square > 0.0 && delta > 0.0;
         let joint = if ideal { gaussian::epsilon(square.sqrt().recip(), delta).unwrap_or(0.0) } else { 0.0 };
-        joint.max(basic(limits.basic_delta))
+        ((joint * SHOWN).floor() / SHOWN).max(basic(limits.basic_delta))
     }
 }
 

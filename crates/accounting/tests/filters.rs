@@ -142,7 +142,7 @@ fn the_stated_largest_epsilon_fits() {
             let mut next = history;
             assert!(!Run::gaussian(largest * (1.0 + 1e-6), at).reserve(&mut next, &cap), "{largest}");
             assert!(Run::gaussian(largest, at).reserve(&mut next, &cap), "{largest}");
-            assert!(next.epsilon(&cap) <= epsilon * (1.0 + 1e-9));
+            assert!(next.epsilon(&cap) <= epsilon + 1e-9);
             assert!(next.largest(&cap, at) < 1e-3 * epsilon, "{}", next.largest(&cap, at));
         }
     }
@@ -192,7 +192,8 @@ proptest! {
         prop_assert_eq!(history.is_joint(&cap), Some(true));
         let exact = account(&Event::Compose(events), Adjacency::ReplaceOne, delta, Method::Exact).unwrap();
         let (exact, stated) = (exact.epsilon.upper, history.epsilon(&cap));
-        prop_assert!(stated >= exact && stated <= epsilon, "{stated} {exact} {epsilon}");
+        // What is stated has nine decimals.
+        prop_assert!(stated >= exact && stated <= epsilon + 1e-9, "{stated} {exact} {epsilon}");
         prop_assert!(exact < 0.05 || stated <= 1.02 * exact, "{stated} {exact}");
     }
 }

@@ -61,7 +61,7 @@ fn a_damaged_ledger_of_format_2_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("budget.ledger");
     format_2(&path).execute_batch("DROP TRIGGER charge_stays").unwrap();
-    assert!(matches!(Ledger::open(&path), Err(reticent_ledger::LedgerError::Corrupt { .. })));
+    assert!(matches!(Ledger::open(&path), Err(LedgerError::Corrupt { .. })));
 }
 
 /// A value of a row, as checksums of format 3 encode it.
