@@ -5,6 +5,7 @@
 //! - An accountant, selected by a [`Method`], turns both into a [`Cost`]: the $\varepsilon$ at a $\delta$, as a
 //!   [`Bracket`](pld::Bracket) whose upper end is the guarantee.
 //! - [`calibrate`] inverts this: it finds the noise, or the number of steps, that meets a target.
+//! - [`filter`] decides whether one more run fits a cap, when runs are chosen after the results of others.
 //!
 //! The sampler selects the accounting. A pairing without a sound bound is an [`Error`] that names an accountant that has
 //! one; nothing is assumed silently. **The noise multiplier is always the noise's standard deviation over the
@@ -35,6 +36,7 @@ pub mod calibrate;
 pub mod composition;
 mod error;
 mod event;
+pub mod filter;
 pub mod gaussian;
 mod normal;
 pub mod pld;

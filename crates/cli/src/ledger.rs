@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use reticent::{Amount, Charge, Error, Ledger, Privacy, Session, State, Unfinished};
+use reticent::{Account, Amount, Charge, Composition, Error, Ledger, Privacy, Session, State, Unfinished};
 use reticent_report::at_least;
 
 use crate::data;
@@ -50,17 +50,25 @@ Example:
     },
     /// Show what each data set has left, and which runs are not finished.
     #[command(after_help = "\
-A run that was interrupted is named with the journal that it can be resumed from. The file is only read, so it may be
-on a read-only medium.
+Several runs cost less together than the sum of their costs: what they spend is their joint cost at the delta of the cap, and
+what remains is the largest epsilon of a run of one Gaussian release there. A run that was interrupted is named with the
+journal that it can be resumed from. The file is only read, so it may be on a read-only medium.
 
-Example:
-  reticent ledger show budget.ledger")]
+Examples:
+  reticent ledger show budget.ledger
+  reticent ledger show budget.ledger --data-set trial --epsilon 0.5 --delta 1e-6")]
     Show {
         /// The ledger.
         file: PathBuf,
         /// Only this data set.
         #[arg(long)]
         data_set: Option<String>,
+        /// Show what a next run of one Gaussian release with this epsilon would leave.
+        #[arg(long, requires = "delta", allow_negative_numbers = true)]
+        epsilon: Option<f64>,
+        /// The delta of that run.
+        #[arg(long, requires = "epsilon", allow_negative_numbers = true)]
+        delta: Option<f64>,
         /// Print JSON.
         #[arg(long)]
         json: bool,
@@ -99,9 +107,15 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
             let cap = Privacy::new(*epsilon, *delta, adjacency.adjacency()).map_err(Error::from)?;
             let schema = schema.as_deref().map(data::schema).transpose()?;
             Session::create(file, data_set, &cap, schema.as_ref())?;
-            show(&open(file)?, file, Some(data_set), *json)
+            show(&open(file)?, file, Some(data_set), None, *json)
         }
-        Action::Show { file, data_set, json } => show(&open(file)?, file, data_set.as_deref(), *json),
+        Action::Show { file, data_set, epsilon, delta, json } => {
+            let next = epsilon.zip(*delta).map(|(epsilon, delta)| Amount::new(epsilon, delta));
+            if let Some(Amount { epsilon, delta }) = next {
+                Privacy::new(epsilon, delta, Neighbours::Replace.adjacency()).map_err(Error::from)?;
+            }
+            show(&open(file)?, file, data_set.as_deref(), next, *json)
+        }
         Action::History { file, data_set, json: as_json } => {
             let charges = open(file)?.history(data_set).map_err(Error::from)?;
             Ok(if *as_json { json(&charges) } else { history(&charges) })
@@ -117,7 +131,13 @@ fn open(file: &Path) -> Result<Ledger, Failure> {
     Ok(Ledger::open_to_read(file).map_err(Error::from)?)
 }
 
-fn show(ledger: &Ledger, file: &Path, only: Option<&str>, as_json: bool) -> Result<String, Failure> {
+fn show(
+    ledger: &Ledger,
+    file: &Path,
+    only: Option<&str>,
+    next: Option<Amount>,
+    as_json: bool,
+) -> Result<String, Failure> {
     let ids = match only {
         Some(id) => vec![id.to_owned()],
         None => ledger.data_sets().map_err(Error::from)?.into_iter().map(|data_set| data_set.id).collect(),
@@ -125,7 +145,7 @@ fn show(ledger: &Ledger, file: &Path, only: Option<&str>, as_json: bool) -> Resu
     let accounts = ids.iter().map(|id| ledger.account(id)).collect::<Result<Vec<_>, _>>();
     let accounts = accounts.map_err(Error::from)?;
     if as_json {
-        return Ok(json(&accounts));
+        return Ok(json(&accounts.iter().map(|account| Shown::new(account, next)).collect::<Vec<_>>()));
     }
     let header = ["data set", "adjacency", "", "cap", "spent", "remaining", "runs"];
     let mut rows = vec![header.map(str::to_owned).to_vec()];
@@ -147,7 +167,74 @@ fn show(ledger: &Ledger, file: &Path, only: Option<&str>, as_json: bool) -> Resu
         .iter()
         .flat_map(|account| account.unfinished.iter().map(|run| describe_unfinished(run, file)))
         .collect();
-    Ok(table(&rows) + &unfinished)
+    let pictures: String = accounts.iter().map(|account| picture(account, next)).collect();
+    Ok(table(&rows) + "\n" + &pictures + &unfinished)
+}
+
+/// An account, and what it would be after a next run.
+#[derive(serde::Serialize)]
+struct Shown<'a> {
+    #[serde(flatten)]
+    account: &'a Account,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<Next>,
+}
+
+#[derive(serde::Serialize)]
+struct Next {
+    requested: Amount,
+    /// None if the run is refused.
+    after: Option<Account>,
+}
+
+impl<'a> Shown<'a> {
+    fn new(account: &'a Account, next: Option<Amount>) -> Self {
+        let next = next.map(|requested| Next { requested, after: account.after(requested) });
+        Self { account, next }
+    }
+}
+
+/// Characters of a bar.
+const BAR: usize = 40;
+
+/// The share of epsilon that is spent, as a bar, and what a next run would leave.
+fn picture(account: &Account, next: Option<Amount>) -> String {
+    let Account { data_set, spent, sum, remaining, composition, .. } = account;
+    let share = (spent.epsilon / data_set.cap.epsilon).clamp(0.0, 1.0);
+    // Nothing spent is no mark, and what is not all is not a full bar.
+    let marks = ((share * BAR as f64).ceil() as usize).min(if share < 1.0 { BAR - 1 } else { BAR });
+    let bar = "#".repeat(marks) + &".".repeat(BAR - marks);
+    let joint = *composition == Some(Composition::Joint);
+    let how = if joint {
+        format!(
+            " at delta {}, the joint cost of all runs (their sum: epsilon {}, delta {})",
+            at_least(data_set.cap.delta),
+            rounded_up(sum.epsilon),
+            rounded_up(sum.delta)
+        )
+    } else {
+        String::new()
+    };
+    let mut text = format!("{} [{bar}] {:.0} % of epsilon spent{how}\n", data_set.id, 100.0 * share);
+    if joint {
+        text += &format!(
+            "  remaining: a run of one Gaussian release fits with up to epsilon {} at delta {}\n",
+            at_least(remaining.epsilon),
+            at_least(remaining.delta)
+        );
+    }
+    if let Some(next) = next {
+        text += &match account.after(next) {
+            None => format!("  after a run of {next}: it would be refused\n"),
+            Some(after) => format!(
+                "  after a run of {next}: epsilon {} spent, epsilon {} at delta {} remaining\n",
+                rounded_up(after.spent.epsilon),
+                at_least(after.remaining.epsilon),
+                at_least(after.remaining.delta)
+            ),
+        };
+    }
+    text
 }
 
 /// A run that is charged and not settled, with how to resume or cancel it.

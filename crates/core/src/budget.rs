@@ -178,6 +178,9 @@ pub struct Request {
     pub guarantee: Guarantee,
     /// The accounting event of all releases.
     pub event: Event,
+    /// Total variation between the noise of all releases and the noise of the event. Part of the cost, and not of the stored plan.
+    #[serde(skip)]
+    pub deviation: f64,
     /// Descriptions of the releases.
     pub releases: Vec<String>,
 }

@@ -2,12 +2,15 @@
 
 use std::fmt;
 
+use reticent_accounting::filter::History;
+use reticent_accounting::{Event, Mechanism, Sampling, gaussian};
+use rusqlite::Connection;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
-use rusqlite::{Connection, Row};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::amount::Units;
+use crate::amount::{Role, Units};
+use crate::cap;
 use crate::rows::{ChargeRow, DataSetRow};
 use crate::store::DbError;
 use crate::time::iso_8601;
@@ -36,16 +39,98 @@ pub struct Account {
     /// The data set.
     #[serde(flatten)]
     pub data_set: DataSet,
-    /// All charges: settled, started and reserved.
+    /// How charges count; none before the first one.
+    pub composition: Option<Composition>,
+    /// All charges: settled, started and reserved. Their sum, or their joint cost at the cap's delta.
     pub spent: Amount,
-    /// The largest amount that a request can be granted.
+    /// The largest amount that a request can be granted; with a joint cost, to a run of one Gaussian release.
     pub remaining: Amount,
+    /// The sum of all charges, which is their cost by basic composition.
+    pub sum: Amount,
     /// The part of `spent` that is reserved or started and not settled: runs in progress, and runs that crashed.
     pub unsettled: Amount,
     /// Number of charges by state.
     pub counts: Counts,
     /// The runs that are charged and not settled.
     pub unfinished: Vec<Unfinished>,
+    #[serde(skip)]
+    row: DataSetRow,
+    #[serde(skip)]
+    history: History,
+}
+
+/// How the charges of a data set count. The first one decides, for good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Composition {
+    /// By the sums of epsilon and delta.
+    Basic,
+    /// By the least of three filters at the cap's delta: see [`reticent_accounting::filter`].
+    Joint,
+}
+
+impl Account {
+    /// The account after one more run of one Gaussian release of this amount (of one pure release, if its delta is 0). None if it is refused.
+    #[must_use]
+    pub fn after(&self, amount: Amount) -> Option<Self> {
+        let units = Units::read(amount, Role::Request).ok()?;
+        let mechanism = if amount.delta > 0.0 {
+            Mechanism::Gaussian {
+                noise_multiplier: gaussian::noise_multiplier(amount.epsilon, amount.delta).ok()?,
+            }
+        } else {
+            Mechanism::Pure { epsilon: amount.epsilon }
+        };
+        let event = Event::release(mechanism, Sampling::None);
+        let figures = cap::figures_of(&self.row, &event, 0.0).ok()?;
+        let mut history = self.history;
+        history.add(units.epsilon, units.delta, Some(figures));
+        history.is_within(&self.row.limits).then(|| self.clone().with(history))
+    }
+
+    /// The same data set with other charges.
+    fn with(self, history: History) -> Self {
+        let row = self.row;
+        let (spent, remaining, sum) =
+            (spent(&row, &history), remaining(&row, &history), sum(&history).at_least());
+        let composition = composition(&row, &history);
+        Self { composition, spent, remaining, sum, row, history, ..self }
+    }
+}
+
+fn composition(row: &DataSetRow, history: &History) -> Option<Composition> {
+    history.is_joint(&row.limits).map(|joint| if joint { Composition::Joint } else { Composition::Basic })
+}
+
+/// The sum of all charges that count.
+fn sum(history: &History) -> Units {
+    let (epsilon, delta) = history.sum();
+    let units = |sum: i128| i64::try_from(sum).unwrap_or(i64::MAX);
+    Units { epsilon: units(epsilon), delta: units(delta) }
+}
+
+/// The cost of all charges, by the rule that applies.
+pub(crate) fn spent(row: &DataSetRow, history: &History) -> Amount {
+    let cap = row.cap().at_most();
+    let sum = sum(history);
+    if composition(row, history) != Some(Composition::Joint) || sum.epsilon == 0 {
+        return sum.at_least();
+    }
+    // Within the cap by integers, which a number that is computed from them may miss by a rounding error.
+    let epsilon = history.epsilon(&row.limits);
+    Amount::new(if history.is_within(&row.limits) { epsilon.min(cap.epsilon) } else { epsilon }, cap.delta)
+}
+
+/// The largest amount that a run is granted: with a joint cost one of a Gaussian release at the cap's delta, or a pure one if
+/// that may have the larger epsilon.
+pub(crate) fn remaining(row: &DataSetRow, history: &History) -> Amount {
+    let cap = row.cap();
+    if composition(row, history) != Some(Composition::Joint) {
+        return cap.minus(sum(history)).at_most();
+    }
+    let delta = cap.at_most().delta;
+    let [gaussian, pure] = [delta, 0.0].map(|delta| Amount::new(history.largest(&row.limits, delta), delta));
+    if pure.epsilon > gaussian.epsilon { pure } else { gaussian }
 }
 
 /// A run that is charged and not settled: in progress, suspended or crashed.
@@ -151,8 +236,9 @@ pub struct Charge {
 
 impl From<DataSetRow> for DataSet {
     fn from(row: DataSetRow) -> Self {
-        let DataSetRow { name: id, schema_fingerprint, adjacency, cap, added_at, .. } = row;
-        Self { id, schema_fingerprint, adjacency, cap: cap.at_most(), added_at: iso_8601(added_at) }
+        let cap = row.cap().at_most();
+        let DataSetRow { name: id, schema_fingerprint, adjacency, added_at, .. } = row;
+        Self { id, schema_fingerprint, adjacency, cap, added_at: iso_8601(added_at) }
     }
 }
 
@@ -162,24 +248,6 @@ pub(crate) fn find_data_set(connection: &Connection, id: &str) -> Result<DataSet
 
 pub(crate) fn all_data_sets(connection: &Connection) -> Result<Vec<DataSet>, DbError> {
     Ok(DataSetRow::all(connection)?.into_iter().map(DataSet::from).collect())
-}
-
-const SUMS: &str = "SELECT coalesce(sum(charged_epsilon), 0), coalesce(sum(charged_delta), 0) FROM charge WHERE data_set = ?1";
-
-fn sums(row: &Row<'_>) -> rusqlite::Result<Units> {
-    Ok(Units { epsilon: row.get(0)?, delta: row.get(1)? })
-}
-
-/// The sum of the charges of a data set.
-///
-/// Exact: integers, far from overflow since no data set is charged above its cap. (SQLite reports an overflow as an
-/// error; it never wraps.)
-pub(crate) fn spent(connection: &Connection, key: i64) -> Result<Units, DbError> {
-    Ok(connection.query_row(SUMS, [key], sums)?)
-}
-
-fn unsettled(connection: &Connection, key: i64) -> Result<Units, DbError> {
-    Ok(connection.query_row(&format!("{SUMS} AND state IN ('reserved', 'started')"), [key], sums)?)
 }
 
 pub(crate) fn counts(connection: &Connection, key: i64) -> Result<Counts, DbError> {
@@ -201,22 +269,29 @@ pub(crate) fn counts(connection: &Connection, key: i64) -> Result<Counts, DbErro
 
 pub(crate) fn account(connection: &Connection, id: &str) -> Result<Account, DbError> {
     let row = find_data_set(connection, id)?;
-    let (key, cap) = (row.key, row.cap);
-    let spent = spent(connection, key)?;
-    let unfinished = ChargeRow::of_data_set(connection, key)?
-        .into_iter()
-        .filter(|charge| matches!(charge.state, State::Reserved | State::Started))
-        .map(|ChargeRow { id, state, purpose, charged, reserved_at, journal, .. }| {
+    let key = row.key;
+    let history = cap::history(connection, key)?;
+    let mut unsettled = History::default();
+    let mut unfinished = Vec::new();
+    for charge in ChargeRow::of_data_set(connection, key)? {
+        let ChargeRow { id, state, purpose, charged, reserved_at, journal, .. } = charge;
+        if matches!(state, State::Reserved | State::Started) {
+            unsettled.add(charged.epsilon, charged.delta, None);
             let (charged, reserved_at) = (charged.at_least(), iso_8601(reserved_at));
-            Unfinished { id, state, purpose, charged, reserved_at, journal }
-        });
+            unfinished.push(Unfinished { id, state, purpose, charged, reserved_at, journal });
+        }
+    }
     Ok(Account {
-        data_set: row.into(),
-        spent: spent.at_least(),
-        remaining: cap.minus(spent).at_most(),
-        unsettled: unsettled(connection, key)?.at_least(),
+        data_set: row.clone().into(),
+        composition: composition(&row, &history),
+        spent: spent(&row, &history),
+        remaining: remaining(&row, &history),
+        sum: sum(&history).at_least(),
+        unsettled: sum(&unsettled).at_least(),
         counts: counts(connection, key)?,
-        unfinished: unfinished.collect(),
+        unfinished,
+        row,
+        history,
     })
 }
 

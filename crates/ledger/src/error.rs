@@ -30,6 +30,13 @@ pub enum LedgerError {
         value: f64,
     },
 
+    /// The releases of a request, or a cap, that the accountant has no cost for.
+    #[error("the cost of the releases cannot be computed: {source}\nhint: correct the request and try again")]
+    Releases {
+        /// The error of the accountant.
+        source: reticent_accounting::Error,
+    },
+
     /// An adjacency other than `"replace-one"` and `"add/remove"`.
     #[error("unknown adjacency {given:?}\nhint: use \"replace-one\" or \"add/remove\"")]
     UnknownAdjacency {
@@ -266,28 +273,34 @@ pub struct Refusal {
     pub data_set: String,
     /// The maximum total amount.
     pub cap: Amount,
-    /// All charges so far, including reservations.
+    /// All charges so far, including reservations: their sum, or their joint cost at the cap's delta.
     pub spent: Amount,
     /// The requested amount.
     pub requested: Amount,
-    /// The largest amount that would have been granted.
+    /// The largest amount that would have been granted; with a joint cost, to a run of one Gaussian release at the requested delta.
     pub remaining: Amount,
+    /// Whether the charges count by their joint cost.
+    pub joint: bool,
     /// Number of reservations that count against the cap but were never started, so that they can be cancelled.
     pub never_started: u64,
 }
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { data_set, cap, spent, requested, remaining, never_started } = self;
+        let Self { data_set, cap, spent, requested, remaining, joint, never_started } = self;
         writeln!(f, "the privacy budget of data set {data_set:?} does not cover this run")?;
         writeln!(f, "  requested  {requested}")?;
         writeln!(f, "  remaining  {remaining}")?;
         writeln!(f, "  spent      {spent}")?;
         writeln!(f, "  cap        {cap}")?;
         if remaining.epsilon == 0.0 {
-            f.write_str(
-                "hint: the budget is used up; results that were already released can be reused at no cost",
+            let what = if *joint { " at this delta" } else { "" };
+            write!(
+                f,
+                "hint: the budget is used up{what}; results that were already released can be reused at no cost"
             )?;
+        } else if *joint {
+            write!(f, "hint: a run of one Gaussian release fits with at most {remaining}")?;
         } else if remaining.delta == 0.0 && requested.delta > 0.0 {
             write!(f, "hint: no delta remains; request delta 0 and at most epsilon {}", remaining.epsilon)?;
         } else {

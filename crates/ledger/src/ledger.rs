@@ -2,17 +2,19 @@
 
 use std::path::Path;
 
+use reticent_accounting::Event;
+use reticent_accounting::filter::Limits;
 use rusqlite::Connection;
 
 use crate::Amount;
 use crate::account::{self, Account, Charge, DataSet, State};
 use crate::amount::{Role, Units};
-use crate::error::{LedgerError, Refusal};
+use crate::cap;
+use crate::error::LedgerError;
 use crate::rows::{ChargeRow, DataSetRow};
 use crate::store::{DbError, Store};
 use crate::time::now;
 
-const ADJACENCIES: [&str; 2] = ["replace-one", "add/remove"];
 const MAX_ID_LENGTH: usize = 200;
 
 /// The privacy budgets of any number of data sets, in one file that any number of processes share.
@@ -41,6 +43,17 @@ pub struct Request {
     pub purpose: String,
     /// The planned releases, as one JSON value.
     pub plan_json: String,
+    /// The same for the accountant, so that the joint cost of several runs can be computed. None: by basic composition alone.
+    pub releases: Option<Releases>,
+}
+
+/// All releases of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Releases {
+    /// Their accounting event, under the adjacency of the request.
+    pub event: Event,
+    /// Total variation between their noise and that of the event.
+    pub deviation: f64,
 }
 
 /// Budget reserved for one run: the right to [start](Ledger::start) it and to [settle](Ledger::settle) it.
@@ -159,8 +172,9 @@ impl Ledger {
         adjacency: &str,
     ) -> Result<(), LedgerError> {
         check_id(id)?;
-        check_adjacency(adjacency)?;
+        cap::adjacency(adjacency)?;
         let cap = Units::read(cap, Role::Cap)?;
+        let limits = Limits::of(cap.epsilon, cap.delta).map_err(|source| LedgerError::Releases { source })?;
         self.store.write(|transaction| {
             let same = |other: &DataSet| other.id.eq_ignore_ascii_case(id);
             match account::all_data_sets(transaction)?.into_iter().find(same) {
@@ -178,7 +192,7 @@ impl Ledger {
                 name: id.to_owned(),
                 schema_fingerprint: schema_fingerprint.to_owned(),
                 adjacency: adjacency.to_owned(),
-                cap,
+                limits,
                 added_at: now(),
             };
             row.insert(transaction)
@@ -188,9 +202,9 @@ impl Ledger {
     /// Reserves budget for a run, or refuses. Nothing may be released yet.
     ///
     /// # Privacy
-    /// Grants the request only if the sum of all charges of the data set, this one included, is within the cap in both
-    /// epsilon and delta (basic composition, which holds for any adaptive sequence of runs). The check and the
-    /// charge are one transaction. Attacked by `race::eight_processes_never_overspend_one_cap`.
+    /// Grants the request only if all charges of the data set, this one included, are within the cap by the rule of
+    /// [`reticent_accounting::filter`], which holds for any adaptive sequence of runs. The check and the charge are one
+    /// transaction. Attacked by `race::eight_processes_never_overspend_one_cap`.
     ///
     /// # Errors
     /// [`Refused`](LedgerError::Refused) with the spent, requested and remaining amounts;
@@ -223,13 +237,14 @@ impl Ledger {
         data_set: &str,
         request: &Request,
     ) -> Result<Reservation, LedgerError> {
-        check_adjacency(&request.adjacency)?;
+        cap::adjacency(&request.adjacency)?;
         check_json("plan", &request.plan_json)?;
         let requested = Units::read(request.amount, Role::Request)?;
         self.store.write(|transaction| {
             let set = account::find_data_set(transaction, data_set)?;
             check_subject(&set, request)?;
-            check_cap(transaction, &set, requested)?;
+            let figures = cap::figures(&set, request)?;
+            cap::check(transaction, &set, requested, figures)?;
             let now = now();
             let mut row = ChargeRow {
                 id: 0,
@@ -238,6 +253,7 @@ impl Ledger {
                 state: State::Reserved,
                 reserved: requested,
                 charged: requested,
+                figures,
                 reserved_at: now,
                 changed_at: now,
                 purpose: request.purpose.clone(),
@@ -343,6 +359,10 @@ impl Ledger {
     /// `actual` may be anything up to what was reserved, in each of epsilon and delta. A run that is never settled
     /// stays charged in full.
     ///
+    /// # Privacy
+    /// When to stop may depend on the releases, so an actual cost below the reserved one must be the sum of the costs of the
+    /// releases that were made. The figures of the joint cost stay as they were reserved.
+    ///
     /// # Errors
     /// [`AboveReservation`](LedgerError::AboveReservation) if more was spent than reserved;
     /// [`WrongState`](LedgerError::WrongState) if it was not started, or settled before. The charge then stays as it is.
@@ -437,31 +457,6 @@ fn check_subject(recorded: &DataSetRow, request: &Request) -> Result<(), LedgerE
         });
     }
     Ok(())
-}
-
-fn check_cap(connection: &Connection, row: &DataSetRow, requested: Units) -> Result<(), DbError> {
-    let spent = account::spent(connection, row.key)?;
-    let remaining = row.cap.minus(spent);
-    if requested.fits_in(remaining) {
-        return Ok(());
-    }
-    Err(LedgerError::Refused(Box::new(Refusal {
-        data_set: row.name.clone(),
-        cap: row.cap.at_most(),
-        spent: spent.at_least(),
-        requested: requested.at_least(),
-        remaining: remaining.at_most(),
-        never_started: account::counts(connection, row.key)?.reserved,
-    }))
-    .into())
-}
-
-fn check_adjacency(given: &str) -> Result<(), LedgerError> {
-    if ADJACENCIES.contains(&given) {
-        Ok(())
-    } else {
-        Err(LedgerError::UnknownAdjacency { given: given.to_owned() })
-    }
 }
 
 /// Ids that look the same must be the same, so only ASCII letters are allowed: other scripts have look-alikes. Ids accepted by

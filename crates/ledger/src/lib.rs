@@ -37,6 +37,7 @@
 //!     adjacency: "replace-one".into(),
 //!     purpose: "dose response, first look".into(),
 //!     plan_json: r#"{"engine": "sep", "releases": 20}"#.into(),
+//!     releases: None,
 //! };
 //! let reservation = ledger.reserve("trial", &request)?;
 //! ledger.start(&reservation)?;
@@ -50,9 +51,10 @@
 //!
 //! # Composition and rounding
 //!
-//! Charges add up by basic composition: the epsilons and the deltas of all runs on a data set are summed. The sums are
-//! exact, in integer units of 1e-12 for epsilon and 1e-18 for delta; a charge is rounded up to a unit and a cap down
-//! (see [`Amount`]). An `f64` is read as the decimal it prints as, so ten requests of `0.1` exactly fill a cap of `1`.
+//! A run states its [`Releases`]. Several runs then cost together what three filters show, at the cap's delta: the rule, its
+//! proof and its conditions are in [`reticent_accounting::filter`]. Runs without stated releases count by basic composition: their
+//! epsilons and deltas are summed. All sums are exact, in integer units of 1e-12 for epsilon and 1e-18 for delta; a charge is rounded up to a unit and a
+//! cap down (see [`Amount`]). An `f64` is read as the decimal it prints as, so ten requests of `0.1` exactly fill a cap of `1`.
 //!
 //! # The file
 //!
@@ -65,6 +67,7 @@
 
 mod account;
 mod amount;
+mod cap;
 mod error;
 mod ledger;
 mod migrate;
@@ -73,8 +76,8 @@ mod run;
 mod store;
 mod time;
 
-pub use account::{Account, Charge, Counts, DataSet, State, Unfinished};
+pub use account::{Account, Charge, Composition, Counts, DataSet, State, Unfinished};
 pub use amount::Amount;
 pub use error::{LedgerError, Refusal};
-pub use ledger::{Found, Ledger, Request, Reservation, Token};
+pub use ledger::{Found, Ledger, Releases, Request, Reservation, Token};
 pub use run::Run;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use reticent_core::budget::{self, Request as Planned, Spent, Ticket};
 
-use crate::{Amount, Found, Ledger, LedgerError, Request, Reservation, State, Token};
+use crate::{Amount, Found, Ledger, LedgerError, Releases, Request, Reservation, State, Token};
 
 /// A run that is charged to a data set.
 ///
@@ -113,6 +113,7 @@ impl Run {
         amount: Amount,
         adjacency: String,
         plan_json: String,
+        releases: Releases,
     ) -> Result<(), LedgerError> {
         let token = match &self.journal {
             Some(journal) => journal.token.clone(),
@@ -136,6 +137,7 @@ impl Run {
             adjacency,
             purpose: self.purpose.clone(),
             plan_json,
+            releases: Some(releases),
         };
         let path = self.journal.as_ref().map(|journal| journal.path.as_path());
         let reserved = self.ledger.reserve_as(&token, path, &self.data_set, &request)?;
@@ -200,7 +202,8 @@ impl budget::Ledger for Run {
             )));
         };
         let plan_json = serde_json::to_string(planned).map_err(failed)?;
-        self.reserve_new(amount(&cost), cost.adjacency.to_string(), plan_json).map_err(refusal)?;
+        let releases = Releases { event: planned.event.clone(), deviation: planned.deviation };
+        self.reserve_new(amount(&cost), cost.adjacency.to_string(), plan_json, releases).map_err(refusal)?;
         Ok(Ticket(self.id().map_or_else(String::new, |id| id.to_string())))
     }
 

@@ -1,4 +1,5 @@
--- Amounts are integers: epsilon in units of 1e-12, delta in units of 1e-18. Times are seconds since 1970, UTC.
+-- Amounts are integers: epsilon in units of 1e-12, delta in units of 1e-18. Figures and limits of the filters: 1e-12, and
+-- deviations of the noise in units of 1e-30. Times are seconds since 1970, UTC.
 -- The checks and triggers enforce the rules of the ledger for every SQL client. Checksums detect
 -- damage: each row has one, and `whole` has the number of rows and the exclusive or of their checksums.
 
@@ -9,11 +10,17 @@ CREATE TABLE data_set (
     adjacency          TEXT    NOT NULL CHECK (adjacency IN ('replace-one', 'add/remove')),
     cap_epsilon        INTEGER NOT NULL CHECK (cap_epsilon > 0),
     cap_delta          INTEGER NOT NULL CHECK (cap_delta >= 0),
+    filter_order       INTEGER NOT NULL CHECK (filter_order >= 2),
+    limit_gaussian     INTEGER NOT NULL CHECK (limit_gaussian >= 0),
+    limit_renyi        INTEGER NOT NULL CHECK (limit_renyi >= 0),
+    limit_deviation    INTEGER NOT NULL CHECK (limit_deviation >= 0),
+    limit_delta        INTEGER NOT NULL CHECK (limit_delta BETWEEN 0 AND cap_delta),
     added_at           INTEGER NOT NULL,
     checksum           BLOB    NOT NULL
 ) STRICT;
 
--- The charged amount is consistent with the state: in full until settled, and zero once cancelled.
+-- The charged amount is consistent with the state: in full until settled, and zero once cancelled. The figures of the
+-- filters never change, and those of a cancelled charge do not count. A charge without figures has no deviation.
 -- `journal` is the path of the journal of its releases, and `progress` the digest of its newest durable entry.
 CREATE TABLE charge (
     id               INTEGER PRIMARY KEY,
@@ -24,6 +31,9 @@ CREATE TABLE charge (
     reserved_delta   INTEGER NOT NULL CHECK (reserved_delta >= 0),
     charged_epsilon  INTEGER NOT NULL CHECK (charged_epsilon BETWEEN 0 AND reserved_epsilon),
     charged_delta    INTEGER NOT NULL CHECK (charged_delta BETWEEN 0 AND reserved_delta),
+    gaussian         INTEGER CHECK (gaussian >= 0),
+    renyi            INTEGER CHECK (renyi >= 0),
+    deviation        INTEGER CHECK (deviation >= 0),
     reserved_at      INTEGER NOT NULL,
     changed_at       INTEGER NOT NULL,
     purpose          TEXT    NOT NULL,
@@ -32,6 +42,7 @@ CREATE TABLE charge (
     journal          TEXT,
     progress         TEXT    CHECK (progress IS NULL OR state IN ('started', 'settled')),
     checksum         BLOB    NOT NULL,
+    CHECK (deviation IS NOT NULL OR (gaussian IS NULL AND renyi IS NULL)),
     CHECK (state = 'settled'
         OR (state = 'cancelled' AND charged_epsilon = 0 AND charged_delta = 0)
         OR (state <> 'cancelled' AND charged_epsilon = reserved_epsilon AND charged_delta = reserved_delta))
@@ -63,4 +74,5 @@ WHEN NOT ((OLD.state = 'reserved' AND NEW.state IN ('started', 'cancelled'))
         OR (OLD.state = 'started' AND NEW.state = 'started' AND NEW.progress IS NOT OLD.progress))
     OR NEW.id <> OLD.id OR NEW.token <> OLD.token OR NEW.data_set <> OLD.data_set
     OR NEW.reserved_epsilon <> OLD.reserved_epsilon OR NEW.reserved_delta <> OLD.reserved_delta
+    OR NEW.gaussian IS NOT OLD.gaussian OR NEW.renyi IS NOT OLD.renyi OR NEW.deviation IS NOT OLD.deviation
 BEGIN SELECT RAISE(ABORT, 'a charge only moves forward'); END;

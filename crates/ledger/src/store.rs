@@ -8,16 +8,14 @@ use reticent_files::{Access, AtomicFile};
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
 use crate::LedgerError;
-use crate::migrate::{self, SCHEMA_2};
+use crate::migrate::{self, OLDER};
 use crate::rows;
 
 pub(crate) const SCHEMA: &str = include_str!("schema.sql");
 /// Marks a SQLite file as a ledger: "RTCL" in ASCII.
 const APPLICATION_ID: i64 = 0x5254_434c;
 /// Increased when an older version could misinterpret the file.
-const FORMAT: i64 = 3;
-/// The previous format, which is converted.
-const OLD_FORMAT: i64 = 2;
+pub(crate) const FORMAT: i64 = 4;
 /// Transactions take milliseconds, so a wait this long indicates a stuck process.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -89,23 +87,24 @@ impl Store {
         Ok(store)
     }
 
-    /// Opens an existing ledger file to read and write, verified in full. The previous format is converted.
+    /// Opens an existing ledger file to read and write, verified in full. An older format is converted.
     pub fn open(path: &Path) -> Result<Self, LedgerError> {
         let mut store = Self::find(path)?;
         store.require_writable()?;
         let format = store.format()?;
-        if format == OLD_FORMAT {
-            store.check(OLD_FORMAT, SCHEMA_2)?;
+        let older = OLDER.into_iter().find(|(older, _)| *older == format);
+        if let Some((_, schema)) = older {
+            store.check(format, schema)?;
         }
         // Only for a ledger: this modifies a file that has a write-ahead log.
-        if [OLD_FORMAT, FORMAT].contains(&format) {
+        if older.is_some() || format == FORMAT {
             store.use_rollback_journal()?;
         }
-        if format == OLD_FORMAT {
+        if older.is_some() {
             store.write_raw(|transaction| {
                 // Another process may have converted it meanwhile.
-                if pragma(transaction, "user_version")? == OLD_FORMAT {
-                    migrate::from_2(transaction)?;
+                if pragma(transaction, "user_version")? == format {
+                    migrate::convert(transaction, format)?;
                     transaction.pragma_update(None, "user_version", FORMAT)?;
                 }
                 Ok(())
@@ -122,8 +121,9 @@ impl Store {
             drop(store);
             return Self::open(path);
         }
-        if store.format()? == OLD_FORMAT {
-            return Err(LedgerError::OldFormat { path: store.path, found: OLD_FORMAT });
+        let found = store.format()?;
+        if OLDER.iter().any(|(older, _)| *older == found) {
+            return Err(LedgerError::OldFormat { path: store.path, found });
         }
         store.check(FORMAT, SCHEMA)?;
         Ok(store)
@@ -214,7 +214,8 @@ impl Store {
             if detail != "ok" {
                 return Err(DbError::Damage(detail));
             }
-            if format == FORMAT { rows::verify(transaction) } else { Ok(()) }
+            // Format 2 has no checksums.
+            if format > 2 { rows::verify(transaction, format) } else { Ok(()) }
         })
     }
 
@@ -227,7 +228,7 @@ impl Store {
         work: impl FnOnce(&Transaction<'_>) -> Result<T, DbError>,
     ) -> Result<T, LedgerError> {
         self.write_raw(|transaction| {
-            rows::verify(transaction)?;
+            rows::verify(transaction, FORMAT)?;
             work(transaction)
         })
     }
@@ -254,7 +255,7 @@ impl Store {
         work: impl FnOnce(&Transaction<'_>) -> Result<T, DbError>,
     ) -> Result<T, LedgerError> {
         self.read_raw(|transaction| {
-            rows::verify(transaction)?;
+            rows::verify(transaction, FORMAT)?;
             work(transaction)
         })
     }

@@ -1,19 +1,31 @@
 //! What remains of the budget of a data set.
 
-use reticent::{Account, Amount};
+use reticent::{Account, Amount, Composition};
+use reticent_accounting::rounded_up;
 
 /// What remains of the budget of a data set, as its ledger has it, in one sentence.
 #[must_use]
 pub fn remaining(account: &Account) -> String {
     let (left, cap, runs) = (&account.remaining, &account.data_set.cap, runs(account));
+    let runs = format!("{runs} run{}", if runs == 1 { "" } else { "s" });
+    if account.composition == Some(Composition::Joint) {
+        return format!(
+            "data set {:?} has spent epsilon {} of {} at delta {}, after {runs}; a run of one Gaussian release fits with up to epsilon {} at delta {}",
+            account.data_set.id,
+            rounded_up(account.spent.epsilon),
+            at_least(cap.epsilon),
+            at_least(cap.delta),
+            at_least(left.epsilon),
+            at_least(left.delta),
+        );
+    }
     format!(
-        "data set {:?} has epsilon {} of {} and delta {} of {} left, after {runs} run{}",
+        "data set {:?} has epsilon {} of {} and delta {} of {} left, after {runs}",
         account.data_set.id,
         at_least(left.epsilon),
         at_least(cap.epsilon),
         at_least(left.delta),
         at_least(cap.delta),
-        if runs == 1 { "" } else { "s" }
     )
 }
 
@@ -23,12 +35,17 @@ fn runs(account: &Account) -> u64 {
     counts.reserved + counts.started + counts.settled
 }
 
-/// Parts of the epsilon of a data set: spent by one fit, by all other runs, and what is left.
+/// Parts of the epsilon of a data set: spent by one fit, by all other runs, and what is left of the cap. A joint cost is less
+/// than the sum of the costs of runs, so the part of one fit is then at most what it has spent.
 pub(crate) fn parts(account: &Account, fit: f64) -> [f64; 3] {
     let Amount { epsilon: spent, .. } = account.spent;
     let others = (spent - fit).max(0.0);
+    let left = match account.composition {
+        Some(Composition::Joint) => (account.data_set.cap.epsilon - spent).max(0.0),
+        _ => account.remaining.epsilon,
+    };
     // Charges are rounded up to a unit of 1e-12: less than that is nobody's.
-    [fit.min(spent), if others < 1e-9 { 0.0 } else { others }, account.remaining.epsilon]
+    [fit.min(spent), if others < 1e-9 { 0.0 } else { others }, left]
 }
 
 /// Five significant digits, rounded down; small numbers as deltas are written, such as 9e-5.

@@ -19,9 +19,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let session = Session::create(folder.path().join("budget.ledger"), "ward-7", &cap, Some(&schema))?;
     let privacy = Privacy::new(1.0, 1e-6, Adjacency::ReplaceOne)?;
     session.fit("naive-bayes", &schema)?.privacy(privacy).run(&data)?;
-    println!("remaining after a fit: epsilon {:.3}", session.account()?.remaining.epsilon);
+    // The joint cost at the delta of the cap, and the largest epsilon of one more Gaussian release there.
+    let account = session.account()?;
+    println!(
+        "spent: epsilon {:.3}, remaining: epsilon {:.3}",
+        account.spent.epsilon, account.remaining.epsilon
+    );
 
-    match session.fit("logistic", &schema)?.privacy(privacy).run(&data) {
+    let more = Privacy::new(1.5, 1e-6, Adjacency::ReplaceOne)?;
+    match session.fit("logistic", &schema)?.privacy(more).run(&data) {
         Err(error) if error.kind() == ErrorKind::Budget => println!("refused: {}", error.message()),
         Err(error) => return Err(error.into()),
         Ok(_) => return Err("a fit has spent more than the budget".into()),

@@ -106,7 +106,7 @@ pub use reticent_core::model::{
 };
 pub use reticent_core::observer::Step;
 pub use reticent_core::receipt::{Entry, Receipt};
-pub use reticent_ledger::{Account, Amount, Charge, Ledger, LedgerError, State, Unfinished};
+pub use reticent_ledger::{Account, Amount, Charge, Composition, Ledger, LedgerError, State, Unfinished};
 pub use reticent_tables::arrow;
 pub use reticent_tables::{
     Check, Column, ColumnCheck, Delimiter, Emphasis, Format, Header, Kind, Layout, ModelFile, Origin, Scale,

@@ -72,7 +72,8 @@ fn a_model_is_saved_once() {
     let out = case.path("model.reticent");
     fitted.save(&out).unwrap();
     assert_eq!(fitted.save(&out).unwrap_err().kind(), ErrorKind::Io);
-    let again = session.fit("beta-bernoulli", &case.schema).unwrap().privacy(privacy());
+    let more = Privacy::new(3.0, 1e-8, Adjacency::ReplaceOne).unwrap();
+    let again = session.fit("beta-bernoulli", &case.schema).unwrap().privacy(more);
     let error = again.run(case.path("data.csv")).err().expect("the budget is spent");
     assert_eq!(error.kind(), ErrorKind::Budget);
     assert!(error.message().contains("remaining"), "{error}");

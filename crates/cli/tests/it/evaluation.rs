@@ -65,7 +65,7 @@ fn private_evaluation_is_charged_and_near() {
     case.write("test.csv", &people(6000));
     let test = case.path("test.csv");
     stdout(&format!("{} {PRIVATE}", case.fit("linear", "m.reticent")));
-    stdout(&format!("ledger init {ledger} --data-set test --epsilon 1.5 --delta 1e-4"));
+    stdout(&format!("ledger init {ledger} --data-set test --epsilon 1.2 --delta 1e-5"));
     let exact = json(&format!("evaluate {model} --data {test}"));
     let out = case.path("evaluation.json");
     let evaluate = format!("evaluate {model} --data {test} {PRIVATE} --ledger {ledger} --data-set test");

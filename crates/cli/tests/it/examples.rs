@@ -112,6 +112,7 @@ fn reservations(case: &Case, number: usize) {
             adjacency: "replace-one".into(),
             purpose: "an example".into(),
             plan_json: "{}".into(),
+            releases: None,
         };
         // Never started: `cancel` gives it back.
         let _reserved = ledger.reserve("trial", &request).unwrap();

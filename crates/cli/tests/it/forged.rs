@@ -160,6 +160,7 @@ fn ledgers_show_no_control_characters() {
         adjacency: "replace-one".into(),
         purpose: NAMES.concat(),
         plan_json: "{}".into(),
+        releases: None,
     };
     let mut ledger = Ledger::open(&file).unwrap();
     let _ = ledger.reserve("trial", &request).unwrap();

@@ -151,7 +151,8 @@ impl Wall {
         check_count(&plan, &records)?;
         sum::silence_query_panics_once();
         let releases = plan.entries().map(|entry| entry.what.clone()).collect();
-        let ticket = ledger.reserve(&Request { guarantee, event: plan.event(), releases })?;
+        let deviation = plan.noise_deviation();
+        let ticket = ledger.reserve(&Request { guarantee, event: plan.event(), deviation, releases })?;
         let (started, scratch, observer) = (false, sum::Scratch::default(), Box::new(Unobserved));
         let stage = 0..plan.stages.first().copied().unwrap_or(plan.groups.len());
         Ok(Self { records, source, plan, guarantee, ledger, observer, ticket, started, stage, scratch })

@@ -162,25 +162,31 @@ impl Plan {
         Event::Compose(self.entries().filter_map(|entry| entry.event.clone()).collect())
     }
 
+    /// Total variation between the noise of all releases and ideal noise: by coupling, that of one Gaussian draw times their number.
+    #[must_use]
+    pub fn noise_deviation(&self) -> f64 {
+        let gaussian = self.entries().filter(|entry| match &entry.kind {
+            Kind::Sum { geometry, .. } => !matches!(geometry, Geometry::L1Ball { .. }),
+            Kind::Draw { .. } => false,
+        });
+        gaussian.map(|entry| entry.width as f64 * entry.planned as f64 * TV_PER_DRAW).sum()
+    }
+
     /// The cost of the whole plan, if its noise is secret.
     ///
     /// # Privacy
-    /// By coupling, $n$ Gaussian draws add $(1 + e^\varepsilon) n \tau$ to delta, with the $\tau$ of [`TV_PER_DRAW`].
+    /// [Noise that is not ideal](Self::noise_deviation) adds $(1 + e^\varepsilon) \tau$ to delta.
     /// A ten-thousandth of delta is kept for them, or up to half of it if needed (at an epsilon of 30 and more).
     ///
     /// # Errors
     /// [`PlanError`] if no accountant bounds the cost.
     pub fn price(&self, delta: f64) -> Result<Cost, PlanError> {
-        let gaussian = self.entries().filter(|entry| match &entry.kind {
-            Kind::Sum { geometry, .. } => !matches!(geometry, Geometry::L1Ball { .. }),
-            Kind::Draw { .. } => false,
-        });
-        let draws: f64 = gaussian.map(|entry| entry.width as f64 * entry.planned as f64).sum();
+        let deviation = self.noise_deviation();
         let mut epsilon = 0.0;
         for share in [1e-4, 0.1, 0.5] {
             let cost = account(&self.event(), self.adjacency, delta * (1.0 - share), Method::Auto)?;
             epsilon = cost.epsilon.upper;
-            if draws == 0.0 || (1.0 + epsilon.exp()) * draws * TV_PER_DRAW <= share * delta {
+            if deviation == 0.0 || (1.0 + epsilon.exp()) * deviation <= share * delta {
                 return Ok(Cost { delta, ..cost });
             }
         }

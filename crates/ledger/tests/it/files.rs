@@ -38,7 +38,7 @@ fn what_was_written_is_read_back() {
     account.unfinished[0].reserved_at = "then".into();
     assert_eq!(
         serde_json::to_string(&account).unwrap(),
-        r#"{"id":"trial","schema_fingerprint":"a1b2","adjacency":"replace-one","cap":{"epsilon":1.0,"delta":0.00001},"added_at":"then","spent":{"epsilon":0.7,"delta":1e-7},"remaining":{"epsilon":0.3,"delta":9.9e-6},"unsettled":{"epsilon":0.5,"delta":0.0},"counts":{"reserved":1,"started":0,"settled":1,"cancelled":0},"unfinished":[{"id":2,"state":"reserved","purpose":"a test","charged":{"epsilon":0.5,"delta":0.0},"reserved_at":"then","journal":null}]}"#
+        r#"{"id":"trial","schema_fingerprint":"a1b2","adjacency":"replace-one","cap":{"epsilon":1.0,"delta":0.00001},"added_at":"then","composition":"basic","spent":{"epsilon":0.7,"delta":1e-7},"remaining":{"epsilon":0.3,"delta":9.9e-6},"sum":{"epsilon":0.7,"delta":1e-7},"unsettled":{"epsilon":0.5,"delta":0.0},"counts":{"reserved":1,"started":0,"settled":1,"cancelled":0},"unfinished":[{"id":2,"state":"reserved","purpose":"a test","charged":{"epsilon":0.5,"delta":0.0},"reserved_at":"then","journal":null}]}"#
     );
     assert!(serde_json::to_string(&history).unwrap().contains(&format!("\"receipt\":{receipt}")));
 }
@@ -109,7 +109,7 @@ fn edit(path: &Path, sql: &str) -> rusqlite::Result<()> {
 #[test]
 fn another_format_or_another_structure_is_refused() {
     for (sql, format) in [
-        ("PRAGMA user_version = 4", true),
+        ("PRAGMA user_version = 5", true),
         ("DROP TRIGGER charge_stays", false),
         ("DROP TABLE charge", false),
         ("CREATE TABLE extra (x)", false),
@@ -118,7 +118,7 @@ fn another_format_or_another_structure_is_refused() {
         drop(ledger);
         edit(&path, sql).unwrap();
         match Ledger::open(&path) {
-            Err(LedgerError::Format { found: 4, supported: 3, .. }) => assert!(format),
+            Err(LedgerError::Format { found: 5, supported: 4, .. }) => assert!(format),
             Err(LedgerError::Corrupt { .. }) => assert!(!format),
             other => panic!("{sql}: {other:?}"),
         }
@@ -140,6 +140,8 @@ fn triggers_forbid_lowering_a_charge() {
         "UPDATE charge SET state = 'settled', receipt = '{}', charged_epsilon = -1",
         "UPDATE charge SET state = 'settled', receipt = '{}', reserved_epsilon = 9, charged_epsilon = 9",
         "UPDATE charge SET charged_epsilon = 'nothing'",
+        "UPDATE charge SET state = 'settled', receipt = '{}', gaussian = 0, deviation = 0",
+        "UPDATE data_set SET limit_gaussian = 9",
     ] {
         assert!(edit(&path, sql).is_err(), "{sql}");
     }

@@ -4,6 +4,7 @@ mod crash;
 mod damage;
 mod files;
 mod format;
+mod joint;
 mod race;
 mod rounding;
 mod spender;

@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use reticent_accounting::{Event, Sampling, gaussian};
 use reticent_ledger::{Amount, Ledger, Request};
 use tempfile::TempDir;
 
@@ -25,6 +26,7 @@ pub fn with_cap(epsilon: f64, delta: f64) -> (TempDir, PathBuf, Ledger) {
     (folder, path, ledger)
 }
 
+/// A request without stated releases: by basic composition.
 pub fn request(epsilon: f64, delta: f64) -> Request {
     Request {
         amount: Amount::new(epsilon, delta),
@@ -32,7 +34,16 @@ pub fn request(epsilon: f64, delta: f64) -> Request {
         adjacency: ADJACENCY.into(),
         purpose: "a test".into(),
         plan_json: r#"{"releases": 2}"#.into(),
+        releases: None,
     }
+}
+
+/// A request for one Gaussian release of exactly this cost.
+pub fn gaussian_request(epsilon: f64, delta: f64) -> Request {
+    let multiplier = gaussian::noise_multiplier(epsilon, delta).unwrap();
+    let event = Event::gaussian(multiplier, Sampling::None);
+    let releases = reticent_ledger::Releases { event, deviation: 1e-30 };
+    Request { releases: Some(releases), ..request(epsilon, delta) }
 }
 
 /// Runs the ignored test `name` of this binary as a process of its own, in `folder`, with an argument.

@@ -1,6 +1,7 @@
 //! Ledgers.
 
-use reticent_ledger::{Amount, Ledger, LedgerError, Request};
+use reticent_accounting::{Event, Sampling};
+use reticent_ledger::{Amount, Ledger, LedgerError, Releases, Request};
 
 use crate::{Dice, Reader, bytes, scratch};
 
@@ -29,6 +30,7 @@ fn request() -> Request {
         adjacency: "replace-one".into(),
         purpose: "a look".into(),
         plan_json: r#"{"releases": 20}"#.into(),
+        releases: Some(Releases { event: Event::gaussian(18.0, Sampling::None), deviation: 1e-30 }),
     }
 }
 

@@ -67,7 +67,7 @@ impl Fit {
 
     /// Enough for one run, and not for two.
     pub(crate) fn init(&self) -> String {
-        format!("ledger init {} --data-set people --epsilon 1.5 --delta 1.5e-5", self.path(LEDGER).display())
+        format!("ledger init {} --data-set people --epsilon 1.2 --delta 1.5e-5", self.path(LEDGER).display())
     }
 
     pub(crate) fn fit(&self) -> String {
