@@ -203,16 +203,28 @@ impl fmt::Display for Kind {
 impl fmt::Display for Geometry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Ball { radius } => write!(f, "L2 ball of radius {radius}"),
-            Self::NonNegativeBall { radius } => write!(f, "non-negative L2 ball of radius {radius}"),
-            Self::Box { .. } => f.write_str("box"),
-            Self::L1Ball { radius } => write!(f, "L1 ball of radius {radius}"),
-            Self::Blocks { radius, blocks } => {
-                write!(f, "L2 ball of radius {radius} over {} scaled blocks", blocks.len())
+            Self::Ball { radius } => write!(f, "L2 ball of radius {}", digits(*radius)),
+            Self::NonNegativeBall { radius } => {
+                write!(f, "non-negative L2 ball of radius {}", digits(*radius))
             }
-            Self::Outer { radius } => write!(f, "outer products of vectors of radius {radius}"),
+            Self::Box { .. } => f.write_str("box"),
+            Self::L1Ball { radius } => write!(f, "L1 ball of radius {}", digits(*radius)),
+            Self::Blocks { radius, blocks } => {
+                write!(f, "L2 ball of radius {} over {} scaled blocks", digits(*radius), blocks.len())
+            }
+            Self::Outer { radius } => write!(f, "outer products of vectors of radius {}", digits(*radius)),
         }
     }
+}
+
+/// Six digits, without zeros at the end.
+fn digits(x: f64) -> String {
+    let decimals = (5.0 - x.abs().log10().floor()).clamp(0.0, 12.0);
+    if !decimals.is_finite() {
+        return x.to_string();
+    }
+    let text = format!("{x:.*}", decimals as usize);
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
 impl fmt::Display for Sampler {

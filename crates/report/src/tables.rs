@@ -107,7 +107,8 @@ pub fn rows(group: &[Summary]) -> Vec<Vec<String>> {
     header.extend(units.then(|| "unit".to_owned()));
     let common = common_note(group).is_some();
     let one = |summary: &Summary| {
-        let note = summary.note.as_ref().filter(|_| !common).map_or(String::new(), |note| format!(" ({note})"));
+        let note =
+            summary.note.as_ref().filter(|_| !common).map_or(String::new(), |note| format!(" ({note})"));
         let number = |x: f64| number(x, summary.sd);
         let known = |text: String| if summary.sd == 0.0 { String::new() } else { text };
         let (low, high) = summary.interval();
@@ -231,10 +232,12 @@ mod tests {
 
     #[test]
     fn states_are_listed_by_region() {
-        let one = |region: &str, time: &str, state: &str, mean: f64| {
-            Summary { mean, ..summary(&[("region", region), ("time", time), ("state", state)], 0.0) }
+        let one = |region: &str, time: &str, state: &str, mean: f64| Summary {
+            mean,
+            ..summary(&[("region", region), ("time", time), ("state", state)], 0.0)
         };
-        let of = |region, time, first: f64| [one(region, time, "1", first), one(region, time, "2", 1.0 - first)];
+        let of =
+            |region, time, first: f64| [one(region, time, "1", first), one(region, time, "2", 1.0 - first)];
         let north = [of("north", "may", 0.9), of("north", "june", 0.8), of("north", "july", 0.1)];
         let rows = states(&[north.concat(), of("south", "may", 0.3).to_vec()].concat());
         assert_eq!(rows[1..], [["north", "1 (may to june), 2 (july)"], ["south", "2 (may)"]]);

@@ -132,13 +132,19 @@ fn agree(case: &Case, model: &str, page: &str) {
             let value = reticent_report::tables::number(mean, sd);
             assert!(page.contains(&value), "{model}: no {value} of {name} in the report");
             // States are listed with their times.
-            assert!(text.contains(&value) || variable == "state_probability", "{model}: no {value} of {name}");
+            assert!(
+                text.contains(&value) || variable == "state_probability",
+                "{model}: no {value} of {name}"
+            );
         }
         let column = header.iter().position(|other| other == name).unwrap_or_else(|| panic!("no {name}"));
         let drawn: Vec<f64> = reader.iter().map(|row| row[column].parse().unwrap()).collect();
         let drawn_mean = drawn.iter().sum::<f64>() / 4000.0;
         let variance = drawn.iter().map(|x| (x - drawn_mean).powi(2)).sum::<f64>() / 4000.0;
-        assert!((drawn_mean - mean).abs() <= 0.32 * sd + 1e-9 * mean.abs(), "{model}: {name}: {drawn_mean}, {mean}");
+        assert!(
+            (drawn_mean - mean).abs() <= 0.32 * sd + 1e-9 * mean.abs(),
+            "{model}: {name}: {drawn_mean}, {mean}"
+        );
         assert!((variance.sqrt() - sd).abs() <= 0.2 * sd + 1e-9, "{model}: {name}: {variance}, {sd}");
     }
 }

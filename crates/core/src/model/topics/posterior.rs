@@ -102,7 +102,8 @@ impl TopicPosterior {
             let one = |value: f64| Box::new(Fixed(value)) as Box<dyn Marginal>;
             Joint::Independent(values.into_iter().map(one).collect())
         };
-        let share = |topic| Parameter::new("topic_share", vec![label(topic)], topic).with_note(POINT_ESTIMATE);
+        let share =
+            |topic| Parameter::new("topic_share", vec![label(topic)], topic).with_note(POINT_ESTIMATE);
         let mut blocks = Vec::new();
         if self.model.topics > 1 {
             let parameters = (0..self.model.topics).map(share).collect();
@@ -117,7 +118,8 @@ impl TopicPosterior {
                     Some(Code::Word { word }) => word.clone(),
                     _ => codebook.columns.get(word).map_or_else(|| word.to_string(), |column| column.label()),
                 };
-                Parameter::new("word_probability", vec![label(topic), ("word", name)], k).with_note(POINT_ESTIMATE)
+                Parameter::new("word_probability", vec![label(topic), ("word", name)], k)
+                    .with_note(POINT_ESTIMATE)
             };
             let parameters = top.iter().enumerate().map(parameter).collect();
             blocks.push(Block { parameters, joint: fixed(top.iter().map(|(_, p)| *p).collect()) });
