@@ -250,3 +250,14 @@ impl Serialize for Rate {
         serializer.serialize_f64(self.value())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn radii_have_six_digits() {
+        let texts = [1.0, 100.0, 0.196_007_274_153_663_65, 1.315_057_413_195_332_5, 1e-7, 0.0].map(digits);
+        assert_eq!(texts, ["1", "100", "0.196007", "1.31506", "0.0000001", "0"]);
+    }
+}
