@@ -82,7 +82,7 @@ fn pooled_scores_have_intervals_that_cover() {
         let privacy = Privacy::new(epsilon, 1e-6, Adjacency::ReplaceOne).unwrap();
         let plan = LogisticPlan::new(&columns, 10_000, 1.0, Some(&privacy)).unwrap();
         assert_eq!(plan.sums().len(), 4);
-        let runs = 12;
+        let runs = 48;
         let all: Vec<[f64; 3]> =
             (0..runs).map(|seed| scores_found(&columns, &plan, &privacy, (share, 1.0), seed)).collect();
         let mean = |k: usize| all.iter().map(|found| found[k]).sum::<f64>() / runs as f64;

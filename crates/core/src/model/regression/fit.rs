@@ -4,7 +4,7 @@ use super::coefficients::infer;
 use super::features::{Features, FitSummary, Refinement};
 use super::plan::{RefinementPlan, RegressionPlan, ResidualsPlan};
 use super::posterior::{Predictor, Refined, RegressionPosterior};
-use super::query::{Histogram, Losses, Moments, ResidualFeatures, Squares};
+use super::query::{Histogram, Losses, Moments, ResidualFeatures, Squares, Standardised};
 use super::residuals::Residuals;
 use super::rounds::Frame;
 use crate::budget::{Ledger, Privacy};
@@ -65,7 +65,7 @@ impl RegressionPlan {
         let mut error = 1.0;
         for (round, id) in self.rounds.iter().zip(&releases.rounds) {
             let radius = frame.radius(round.radius_factor);
-            let released = wall.sum(*id, &Moments { frame: &frame, radius })?;
+            let released = wall.sum(*id, &Moments::new(&frame, radius))?;
             let (next, seen, moved) = frame.observe(&released, radius, records)?;
             observed.push(seen);
             frame = next;
@@ -96,10 +96,10 @@ impl RegressionPlan {
         let posterior = RegressionPosterior::new(predictor, variance, summary.variance);
         let residuals = match self.residuals {
             ResidualsPlan::Histogram { .. } => {
-                Residuals::from_histogram(&wall.sum(releases.residuals, &Histogram(&posterior))?, records)
+                Residuals::from_histogram(&wall.sum(releases.residuals, &Histogram(Standardised::new(&posterior)))?, records)
             }
             ResidualsPlan::Squares { .. } => {
-                Residuals::from_squares(&wall.sum(releases.residuals, &Squares(&posterior))?, records, error)
+                Residuals::from_squares(&wall.sum(releases.residuals, &Squares(Standardised::new(&posterior)))?, records, error)
             }
         };
         let freedom = (summary.freedom / records).min(0.5);
