@@ -95,12 +95,15 @@ impl RegressionPlan {
         }
         let posterior = RegressionPosterior::new(predictor, variance, summary.variance);
         let residuals = match self.residuals {
-            ResidualsPlan::Histogram { .. } => {
-                Residuals::from_histogram(&wall.sum(releases.residuals, &Histogram(Standardised::new(&posterior)))?, records)
-            }
-            ResidualsPlan::Squares { .. } => {
-                Residuals::from_squares(&wall.sum(releases.residuals, &Squares(Standardised::new(&posterior)))?, records, error)
-            }
+            ResidualsPlan::Histogram { .. } => Residuals::from_histogram(
+                &wall.sum(releases.residuals, &Histogram(Standardised::new(&posterior)))?,
+                records,
+            ),
+            ResidualsPlan::Squares { .. } => Residuals::from_squares(
+                &wall.sum(releases.residuals, &Squares(Standardised::new(&posterior)))?,
+                records,
+                error,
+            ),
         };
         let freedom = (summary.freedom / records).min(0.5);
         Ok((posterior.calibrated(residuals, freedom), projections))
