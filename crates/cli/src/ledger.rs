@@ -54,7 +54,7 @@ Several runs cost less together than the sum of their costs: what they spend is 
 what remains is the largest epsilon of a run of one Gaussian release there. A run that was interrupted is named with the
 journal that it can be resumed from. The file is only read, so it may be on a read-only medium.
 
-Examples:
+Example:
   reticent ledger show budget.ledger
   reticent ledger show budget.ledger --data-set trial --epsilon 0.5 --delta 1e-6")]
     Show {
