@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use reticent::{Account, Amount, Charge, Composition, Error, Ledger, Privacy, Session, State, Unfinished};
+use reticent::{
+    Account, Amount, Charge, Composition, Error, Ledger, Privacy, Session, State, Unfinished, visible,
+};
 use reticent_report::at_least;
 
 use crate::data;
@@ -215,7 +217,8 @@ fn picture(account: &Account, next: Option<Amount>) -> String {
     } else {
         String::new()
     };
-    let mut text = format!("{} [{bar}] {:.0} % of epsilon spent{how}\n", data_set.id, 100.0 * share);
+    let mut text =
+        format!("{} [{bar}] {:.0} % of epsilon spent{how}\n", visible::line(&data_set.id), 100.0 * share);
     if joint {
         text += &format!(
             "  remaining: a run of one Gaussian release fits with up to epsilon {} at delta {}\n",
