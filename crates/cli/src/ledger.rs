@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use reticent::{Account, Amount, Charge, Composition, Error, Ledger, Privacy, Session, State, Unfinished};
+use reticent::{
+    Account, Amount, Charge, Composition, Error, Ledger, Privacy, Session, State, Unfinished, visible,
+};
 use reticent_report::at_least;
 
 use crate::data;
@@ -54,7 +56,7 @@ Several runs cost less together than the sum of their costs: what they spend is 
 what remains is the largest epsilon of a run of one Gaussian release there. A run that was interrupted is named with the
 journal that it can be resumed from. The file is only read, so it may be on a read-only medium.
 
-Examples:
+Example:
   reticent ledger show budget.ledger
   reticent ledger show budget.ledger --data-set trial --epsilon 0.5 --delta 1e-6")]
     Show {
@@ -215,7 +217,8 @@ fn picture(account: &Account, next: Option<Amount>) -> String {
     } else {
         String::new()
     };
-    let mut text = format!("{} [{bar}] {:.0} % of epsilon spent{how}\n", data_set.id, 100.0 * share);
+    let mut text =
+        format!("{} [{bar}] {:.0} % of epsilon spent{how}\n", visible::line(&data_set.id), 100.0 * share);
     if joint {
         text += &format!(
             "  remaining: a run of one Gaussian release fits with up to epsilon {} at delta {}\n",

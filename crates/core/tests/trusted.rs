@@ -43,7 +43,7 @@ fn lines_of_code(file: &Path) -> usize {
 
 /// What privacy rests on: a name in CONTRIBUTING.md, files and folders, and the most lines that a review can take.
 const TRUSTED: [(&str, &[&str], usize); 8] = [
-    ("noise and wall", &["noise/src", "core/src/wall"], 1_750),
+    ("noise and wall", &["noise/src", "core/src/wall"], 1_900),
     (
         "what the wall is built from",
         &["core/src/budget.rs", "core/src/observer.rs", "core/src/receipt.rs", "core/src/threads.rs"],

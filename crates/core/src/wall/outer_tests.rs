@@ -258,7 +258,7 @@ fn blocks_are_summed_exactly() {
             for piece in [1, 300, 2000] {
                 let all = values.clone();
                 let pass = move |_: Option<&[usize]>, each: &mut dyn FnMut(&[f64]) -> ControlFlow<()>| {
-                    let _ = all.chunks(piece * size).try_for_each(|piece| each(piece));
+                    let _ = all.chunks(piece * size).try_for_each(&mut *each);
                 };
                 let mut records = Records::streamed(rows, size, Box::new(pass)).unwrap();
                 assert_eq!(summed(&mut records, &Copy(size), &lattice), expected, "{size} {rows} {piece}");

@@ -198,7 +198,7 @@ pub(super) fn exact(
         let plus = |sum, x: f64| sum + x as i128;
         let vector = (outer.size, Some(&outer.vectors));
         let add = |one: &mut Scratch, row: &[f64], sum: &mut [i128]| {
-            one.add_vector((row, query), vector, sum, plus)
+            one.add_vector((row, query), vector, sum, plus);
         };
         let end = |one: &mut Scratch, sum: &mut [i128]| one.add_block(outer.size, sum, plus);
         // An own block: one of a release that was stopped must not be part of this one.

@@ -51,9 +51,9 @@ pub fn weighted_squares(rows: &[f64], weights: &[f64], size: usize) -> Vec<f64> 
 pub fn squares(rows: &[f64], stride: usize, out: &mut Vec<f64>) {
     out.resize(stride * stride, 0.0);
     if stride < BLOCKED_SQUARES {
-        loops::squares(rows, stride, out)
+        loops::squares(rows, stride, out);
     } else {
-        blocked::squares(rows, stride, out)
+        blocked::squares(rows, stride, out);
     }
 }
 

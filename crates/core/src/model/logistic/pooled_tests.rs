@@ -74,7 +74,8 @@ fn scores_found(
 }
 
 /// With as many weights as make a matrix too noisy to be used alone, 95 % intervals of scores of new records have a
-/// coverage of 90 to 98 %, also where columns are correlated. Intervals that ignore the noise do not.
+/// coverage of 90 to 98 %, also where columns are correlated. Intervals that ignore the noise do not. A set has a standard deviation of 0.06, so 48 sets
+/// have a standard error of 0.009.
 #[test]
 fn pooled_scores_have_intervals_that_cover() {
     let columns = [12, 1, 9, 1, 7, 1, 6];
