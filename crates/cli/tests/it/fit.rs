@@ -186,7 +186,7 @@ fn every_model_goes_through() {
         format!("{{ name = \"{name}\", kind = \"categorical\", levels = [{levels}] }}")
     });
     let events = format!("features = [{}]\n", flags.join(", "));
-    let words = "features = [{ name = \"work\", kind = \"text\", vocabulary = [\"Private\", \"State\"] }]\n";
+    let words = "features = [{ name = \"work\", kind = \"text\", vocabulary = [\"private\", \"state\"] }]\n";
     let cases = [
         ("regression", SCHEMA, PRIVACY),
         ("linear", SCHEMA, "--no-privacy"),

@@ -4,7 +4,7 @@ use super::coefficients::infer;
 use super::features::{Features, FitSummary, Refinement};
 use super::plan::{RefinementPlan, RegressionPlan, ResidualsPlan};
 use super::posterior::{Predictor, Refined, RegressionPosterior};
-use super::query::{Histogram, Losses, Moments, ResidualFeatures, Squares, Standardised};
+use super::query::{Histogram, Losses, Moments, ResidualFeatures, Squares};
 use super::residuals::Residuals;
 use super::rounds::Frame;
 use crate::budget::{Ledger, Privacy};
@@ -65,7 +65,7 @@ impl RegressionPlan {
         let mut error = 1.0;
         for (round, id) in self.rounds.iter().zip(&releases.rounds) {
             let radius = frame.radius(round.radius_factor);
-            let released = wall.sum(*id, &Moments::new(&frame, radius))?;
+            let released = wall.sum(*id, &Moments { frame: &frame, radius })?;
             let (next, seen, moved) = frame.observe(&released, radius, records)?;
             observed.push(seen);
             frame = next;
@@ -95,15 +95,12 @@ impl RegressionPlan {
         }
         let posterior = RegressionPosterior::new(predictor, variance, summary.variance);
         let residuals = match self.residuals {
-            ResidualsPlan::Histogram { .. } => Residuals::from_histogram(
-                &wall.sum(releases.residuals, &Histogram(Standardised::new(&posterior)))?,
-                records,
-            ),
-            ResidualsPlan::Squares { .. } => Residuals::from_squares(
-                &wall.sum(releases.residuals, &Squares(Standardised::new(&posterior)))?,
-                records,
-                error,
-            ),
+            ResidualsPlan::Histogram { .. } => {
+                Residuals::from_histogram(&wall.sum(releases.residuals, &Histogram(&posterior))?, records)
+            }
+            ResidualsPlan::Squares { .. } => {
+                Residuals::from_squares(&wall.sum(releases.residuals, &Squares(&posterior))?, records, error)
+            }
         };
         let freedom = (summary.freedom / records).min(0.5);
         Ok((posterior.calibrated(residuals, freedom), projections))

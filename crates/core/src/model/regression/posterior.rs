@@ -95,19 +95,9 @@ impl RegressionPosterior {
 
     /// The standardised residual of a record.
     pub(super) fn standardised(&self, record: &[f64]) -> f64 {
-        let (mean, variance) = self.predictor.moments(&record[..self.inputs()]);
-        self.standardised_about(record, mean, variance)
-    }
-
-    /// The same, if there is no refinement and the variance of the error of the prediction is known.
-    pub(super) fn standardised_by(&self, record: &[f64], variance: f64) -> f64 {
-        let mean = self.predictor.bounded(&record[..self.inputs()], 0.0);
-        self.standardised_about(record, mean, variance)
-    }
-
-    fn standardised_about(&self, record: &[f64], mean: f64, variance: f64) -> f64 {
-        let gap = record[self.inputs()].clamp(-1.0, 1.0) - mean;
-        gap / (self.variance_scale * variance.max(0.0) + self.noise_variance).sqrt()
+        let (inputs, target) = record.split_at(self.inputs());
+        let (mean, variance) = self.predictor.moments(inputs);
+        (target[0].clamp(-1.0, 1.0) - mean) / (self.variance_scale * variance + self.noise_variance).sqrt()
     }
 
     /// Number of inputs of a record.

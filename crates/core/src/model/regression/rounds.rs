@@ -152,30 +152,6 @@ impl Frame {
         self.privacy_variance(z) + records
     }
 
-    /// The matrix of the same variance as a quadratic form of $(1, x - \mu)$.
-    pub(super) fn uncertainty_form(&self) -> Vec<f64> {
-        let (d, n) = (self.inputs(), self.inputs() + 1);
-        let (intercept, slope) = self.sampling;
-        let mut form = self.covariance.clone();
-        if self.records.is_empty() {
-            (0..n).for_each(|k| form[k * (n + 1)] += if k == 0 { intercept } else { slope });
-        } else {
-            form.iter_mut().zip(&self.records).for_each(|(x, records)| *x += records);
-        }
-        let mut whitening = vec![0.0; n * n];
-        whitening[0] = 1.0;
-        for (to, from) in whitening.chunks_exact_mut(n).skip(1).zip(self.whitening.chunks_exact(d)) {
-            to[1..].copy_from_slice(from);
-        }
-        matrix::sandwich(&whitening, &form, n)
-    }
-
-    /// Whether $T$ is diagonal, as at the start.
-    pub(super) fn is_diagonal(&self) -> bool {
-        let n = self.inputs() + 1;
-        self.whitening.iter().enumerate().all(|(k, x)| k % n == 0 || *x == 0.0)
-    }
-
     /// The part of it that is due to the privacy noise.
     pub(super) fn privacy_variance(&self, z: &[f64]) -> f64 {
         along(&self.covariance, z)
