@@ -28,5 +28,6 @@ fn belief_networks_are_a_model_like_any_other() {
     // Six biases of outputs, two of units, and twelve weights.
     let found = loaded.parameters(&Codebook::unnamed(&shape)).summary();
     assert_eq!(found.len(), 6 + 2 + 12);
-    assert!(found.iter().all(|found| found.sd > 0.0 && found.privacy_sd > 0.0), "{found:?}");
+    // The variational posterior has no error that could be shown.
+    assert!(found.iter().all(|found| found.sd == 0.0 && found.note.is_some()), "{found:?}");
 }
