@@ -35,7 +35,7 @@ pub(crate) fn history(connection: &Connection, key: i64) -> Result<History, DbEr
         match row.get(0)? {
             State::Cancelled => history.request(figures),
             State::Reserved | State::Started | State::Settled => {
-                history.add(row.get(1)?, row.get(2)?, figures)
+                history.add(row.get(1)?, row.get(2)?, figures);
             }
         }
     }
