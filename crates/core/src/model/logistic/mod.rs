@@ -24,7 +24,8 @@
 //! # Coverage
 //! 95 % intervals of up to 30 weights cover the truth where noise is small, and hold more than they must where it hides the weights. The share of
 //! weights within their interval, for uniform numbers with this correlation and scores $w \cdot x$ of this standard deviation, at epsilon 0.3 / 1 / 8 and delta
-//! 1e-5, of 100 data sets in each cell with 5 inputs and of 40 with 12; the ignored test `table_of_logistic_coverage` prints it:
+//! 1e-5, of 100 data sets in each cell with 5 inputs and of 40 with 12; the ignored test `table_of_logistic_coverage` prints it. It was simulated when
+//! curvatures had 4/3 of their present noise:
 //!
 //! | inputs | score sd | correlation | 1,000 records | 3,000 | 10,000 |
 //! |---|---|---|---|---|---|
