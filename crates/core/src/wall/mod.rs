@@ -210,7 +210,7 @@ impl Wall {
         if let Some(replayed) = self.observer.replay(step)? {
             values = replayed;
         } else {
-            let batch = sampler.choose(entry.made - 1, self.records.rows, &mut self.source, sample)?;
+            let batch = sampler.choose(entry.made - 1, self.records.units, &mut self.source, sample)?;
             let mut stop = || self.observer.should_stop();
             if open {
                 sum::plain((&mut self.records, batch, &mut stop), query, lattice, &mut values)?;
@@ -356,7 +356,7 @@ impl Closed {
 
 /// Checks the number of records against the plan, where that number is public.
 fn check_count(plan: &Plan, records: &Records) -> Result<(), WallError> {
-    if plan.adjacency == Adjacency::ReplaceOne && records.rows != plan.records {
+    if plan.adjacency == Adjacency::ReplaceOne && records.units != plan.records {
         return Err(WallError::RecordCount { planned: plan.records });
     }
     Ok(())

@@ -94,6 +94,30 @@ impl Outer {
         Some(ball(units, radius * radius / units as f64, scales, Some(Box::new(outer))))
     }
 
+    /// Rounds the vectors of the rows of a unit, one after the other, to the lattice, each divided by the root of their number. All become 0 if the
+    /// trace of the sum of their outer products were beyond the bound. `units` is scratch space.
+    pub(super) fn round_unit(&self, vectors: &mut [f64], units: &mut Vec<i64>) {
+        let (root, size) = (((vectors.len() / self.size) as f64).sqrt(), self.size as f64);
+        // Rounding adds at most half the root of the size to a length. The factor covers the rounding of doubles.
+        let longest = (f64::from(1 << STEPS_BITS) / root - 0.5 * size.sqrt()).max(0.0) * (1.0 - 1e-6);
+        let mut trace = 0u128;
+        for vector in vectors.chunks_exact_mut(self.size) {
+            let length = vector.iter().map(|x| x * x).sum::<f64>().sqrt() / self.vectors.step;
+            let factor = (1.0 / root).min(longest / length);
+            vector.iter_mut().for_each(|x| *x *= factor);
+            units.clear();
+            units.resize(self.size, 0);
+            self.vectors.add(vector, units);
+            for (x, unit) in vector.iter_mut().zip(units.iter()) {
+                *x = *unit as f64;
+                trace += u128::from(unit.unsigned_abs()).pow(2);
+            }
+        }
+        if trace > 1 << (2 * STEPS_BITS) {
+            vectors.fill(0.0);
+        }
+    }
+
     /// Brings exact sums to the lattice of the noise: $Y$ modulo $2^{64}$.
     pub(super) fn rescale(&self, squares: &[i128], sums: &mut [i64]) {
         const SHIFT: u32 = 2 * STEPS_BITS + ROOT_BITS;

@@ -12,7 +12,7 @@ pub type Pass = dyn FnMut(Option<&[usize]>, &mut dyn FnMut(&[f64]) -> ControlFlo
 /// Whether a pass should end early.
 pub(super) type Stop<'a> = &'a mut dyn FnMut() -> bool;
 
-/// The private records, row by row.
+/// The private records, row by row, of privacy units that have one row each, or [any number](Self::of_units).
 ///
 /// # Privacy
 /// Only a [`Wall`](super::Wall) reads them: there is no accessor, no iterator, no copy, no `Debug`, no serialisation,
@@ -23,8 +23,35 @@ pub(super) type Stop<'a> = &'a mut dyn FnMut() -> bool;
 pub struct Records {
     values: Vec<f64>,
     pub(super) width: usize,
-    pub(super) rows: usize,
+    /// Privacy units.
+    pub(super) units: usize,
+    /// Rows that each unit begins after, and at last all rows; empty if each row is a unit.
+    starts: Vec<usize>,
     pass: Option<Box<Pass>>,
+}
+
+/// Consecutive units: their rows, and where each begins.
+#[derive(Clone, Copy)]
+pub(super) struct Units<'a> {
+    values: &'a [f64],
+    starts: &'a [usize],
+    width: usize,
+}
+
+impl<'a> Units<'a> {
+    pub(super) fn len(self) -> usize {
+        if self.starts.is_empty() { self.values.len() / self.width } else { self.starts.len() - 1 }
+    }
+
+    /// The rows of a unit, one after the other.
+    #[inline(always)]
+    pub(super) fn rows(self, unit: usize) -> &'a [f64] {
+        let [first, end] = match self.starts {
+            [] => [unit, unit + 1],
+            starts => [starts[unit], starts[unit + 1]],
+        };
+        &self.values[first * self.width..end * self.width]
+    }
 }
 
 impl Records {
@@ -36,7 +63,30 @@ impl Records {
         if width == 0 || !values.len().is_multiple_of(width) {
             return Err(WallError::Shape { width });
         }
-        Ok(Self { rows: values.len() / width, values, width, pass: None })
+        Ok(Self { units: values.len() / width, values, width, starts: Vec::new(), pass: None })
+    }
+
+    /// Units of several rows of `width` values: `rows` has the number of rows of each, in the order of `values`.
+    ///
+    /// # Privacy
+    /// All rows of a unit together make one contribution, the mean of those of its rows, which is clipped once. So neighbouring data sets
+    /// differ in all rows of one unit, however many, and the sensitivities and samplers are those of single rows. Which rows belong to a
+    /// unit must be a function of these rows alone. A row that is absent counts for nothing; a unit without any other row is absent.
+    /// Attacked by `a_unit_moves_a_sum_as_one_row_does`.
+    ///
+    /// # Errors
+    /// [`WallError::Shape`] if the numbers of rows do not add up to those of the values, or rows have no values.
+    pub fn of_units(values: Vec<f64>, width: usize, rows: &[usize]) -> Result<Self, WallError> {
+        let mut starts = vec![0];
+        starts.extend(rows.iter().scan(0usize, |row, rows| {
+            *row = row.saturating_add(*rows);
+            Some(*row)
+        }));
+        let all = starts.last().and_then(|rows| rows.checked_mul(width));
+        if width == 0 || all != Some(values.len()) {
+            return Err(WallError::Shape { width });
+        }
+        Ok(Self { units: rows.len(), values, width, starts, pass: None })
     }
 
     /// Rows of `width` values that do not fit in memory: each release is a pass over all of them, or over those of
@@ -54,10 +104,10 @@ impl Records {
         if width == 0 {
             return Err(WallError::Shape { width });
         }
-        Ok(Self { values: Vec::new(), width, rows, pass: Some(pass) })
+        Ok(Self { values: Vec::new(), width, units: rows, starts: Vec::new(), pass: Some(pass) })
     }
 
-    /// Calls `each` with blocks of rows, and with the indices of the batch in them, until the batch is complete.
+    /// Calls `each` with blocks of units, and with the indices of the batch in them, until the batch is complete.
     ///
     /// # Errors
     /// [`WallError::Stopped`] if a pass over streamed rows was ended early: there is nothing to release then.
@@ -65,15 +115,17 @@ impl Records {
         &mut self,
         batch: Batch<'_>,
         stop: Stop<'_>,
-        mut each: impl FnMut(&[f64], Batch<'_>),
+        mut each: impl FnMut(Units<'_>, Batch<'_>),
     ) -> Result<(), WallError> {
+        let width = self.width;
         let Some(pass) = &mut self.pass else {
-            each(&self.values, batch);
+            each(Units { values: &self.values, starts: &self.starts, width }, batch);
             return Ok(());
         };
+        let mut each = |values: &[f64]| each(Units { values, starts: &[], width }, None);
         let mut sorted = batch.map(<[usize]>::to_vec);
         sorted.iter_mut().for_each(|rows| rows.sort_unstable());
-        let (width, mut left) = (self.width, batch.map_or(self.rows, <[usize]>::len));
+        let mut left = batch.map_or(self.units, <[usize]>::len);
         let mut stopped = false;
         pass(sorted.as_deref(), &mut |values| {
             stopped = stopped || stop();
@@ -82,14 +134,14 @@ impl Records {
             }
             let rows = left.min(values.len() / width);
             left -= rows;
-            each(&values[..rows * width], None);
+            each(&values[..rows * width]);
             ControlFlow::Continue(())
         });
         if stopped {
             return Err(WallError::Stopped);
         }
         let absent = vec![f64::NAN; width];
-        (0..left).for_each(|_| each(&absent, None));
+        (0..left).for_each(|_| each(&absent));
         Ok(())
     }
 }

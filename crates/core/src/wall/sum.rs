@@ -1,9 +1,10 @@
 //! Exact sums of contributions, in parallel.
 
 use super::lattice::Lattice;
+use super::outer::{self, Outer};
 use super::records::{Records, Stop};
 use super::sampler::Batch;
-use super::{Query, WallError, outer};
+use super::{Query, WallError};
 use crate::math::matrix;
 use crate::threads;
 use rayon::prelude::*;
@@ -29,6 +30,8 @@ pub(super) struct Scratch {
     /// A block of vectors whose outer products are not in the sum yet, and the sum of those of a block.
     vectors: Vec<f64>,
     product: Vec<f64>,
+    /// The blocks and values of the rows of a unit so far.
+    unit: (Vec<usize>, Vec<f64>),
 }
 
 impl Scratch {
@@ -59,10 +62,71 @@ impl Scratch {
         }
     }
 
+    /// Computes the contribution of a unit with several rows of `wide` values: the mean of those of its rows that are finite. The wall clips
+    /// whatever it is.
+    #[cold]
+    fn contribute_mean(
+        &mut self,
+        rows: &[f64],
+        query: &impl Query,
+        (wide, size, width): (usize, usize, usize),
+    ) {
+        let (mut names, mut total) = std::mem::take(&mut self.unit);
+        names.clear();
+        total.clear();
+        let mut present = 0.0;
+        for row in rows.chunks_exact(wide) {
+            self.contribute(row, query, size, width);
+            if !self.real.iter().all(|x| x.is_finite()) {
+                continue;
+            }
+            present += 1.0;
+            for (block, values) in self.blocks.iter().zip(self.real.chunks_exact(size)) {
+                let place = names.binary_search(block).unwrap_or_else(|place| {
+                    names.insert(place, *block);
+                    total.splice(place * size..place * size, std::iter::repeat_n(0.0, size));
+                    place
+                });
+                total[place * size..].iter_mut().zip(values).for_each(|(sum, x)| *sum += x);
+            }
+        }
+        total.iter_mut().for_each(|x| *x /= present);
+        std::mem::swap(&mut self.blocks, &mut names);
+        std::mem::swap(&mut self.real, &mut total);
+        if size == width && self.blocks.is_empty() {
+            // No row contributes: an absent record.
+            self.real.clear();
+            self.real.resize(width, f64::NAN);
+        }
+        self.unit = (names, total);
+    }
+
+    /// Computes the contribution of a unit.
+    #[inline(always)]
+    fn contribute_unit(
+        &mut self,
+        rows: &[f64],
+        query: &impl Query,
+        (wide, size, width): (usize, usize, usize),
+    ) {
+        if rows.len() == wide {
+            self.contribute(rows, query, size, width);
+        } else {
+            self.contribute_mean(rows, query, (wide, size, width));
+        }
+    }
+
     /// Adds one contribution to the sum. Blocks that it does not name are 0 on the lattice too, so the norm of its
     /// blocks is the norm of all.
-    fn add(&mut self, record: &[f64], query: &impl Query, size: usize, lattice: &Lattice, sum: &mut [i64]) {
-        self.contribute(record, query, size, sum.len());
+    fn add(
+        &mut self,
+        (rows, wide): (&[f64], usize),
+        query: &impl Query,
+        size: usize,
+        lattice: &Lattice,
+        sum: &mut [i64],
+    ) {
+        self.contribute_unit(rows, query, (wide, size, sum.len()));
         let Self { blocks, real, units, .. } = self;
         let sparse = size < sum.len();
         units.clear();
@@ -75,15 +139,57 @@ impl Scratch {
         scatter(blocks, size, units, sum, i64::wrapping_add);
     }
 
-    /// Adds one vector to the block: in steps of its lattice, or as it is if there is none. A full block is added to the sum.
+    /// Adds the vectors of a unit to the block. The $m$ rows of one that are not absent have vectors in the ball, each over $\sqrt m$, so that the
+    /// trace of the sum of their outer products is at most that of one.
+    ///
+    /// # Privacy
+    /// The trace is checked in integers: a unit beyond the bound contributes nothing. Then the sum $A$ of its outer products is positive
+    /// semidefinite with $\lVert A\rVert_F \le \mathrm{tr}\,A \le R^2$, and two of them are at most $\sqrt2R^2$ apart, since
+    /// $\langle A, B\rangle \ge 0$: the same bounds as for one vector. Attacked by `units_of_vectors_stay_within_the_trace`.
+    fn add_vectors<T: Copy>(
+        &mut self,
+        (rows, wide, query): (&[f64], usize, &impl Query),
+        (size, outer): (usize, Option<&Outer>),
+        sum: &mut [T],
+        plus: impl Fn(T, f64) -> T,
+    ) {
+        if rows.len() == wide {
+            self.contribute(rows, query, size, size);
+            return self.add_vector((size, outer.map(|outer| &outer.vectors)), sum, plus);
+        }
+        let mut found = std::mem::take(&mut self.unit.1);
+        found.clear();
+        for row in rows.chunks_exact(wide) {
+            self.contribute(row, query, size, size);
+            if self.real.iter().all(|x| x.is_finite()) && !self.blocks.is_empty() {
+                found.extend_from_slice(&self.real);
+            }
+        }
+        match outer {
+            Some(outer) => outer.round_unit(&mut found, &mut self.units),
+            None => {
+                let root = ((found.len() / size) as f64).sqrt();
+                found.iter_mut().for_each(|x| *x /= root);
+            }
+        }
+        let stride = matrix::squares_stride(size);
+        for vector in found.chunks_exact(size) {
+            self.vectors.extend_from_slice(vector);
+            self.vectors.resize(self.vectors.len() + stride - size, 0.0);
+            if self.vectors.len() == outer::BLOCK * stride {
+                self.add_block(size, sum, &plus);
+            }
+        }
+        self.unit.1 = found;
+    }
+
+    /// Adds the computed vector to the block: in steps of its lattice, or as it is if there is none. A full block is added to the sum.
     fn add_vector<T: Copy>(
         &mut self,
-        (record, query): (&[f64], &impl Query),
         (size, lattice): (usize, Option<&Lattice>),
         sum: &mut [T],
         plus: impl Fn(T, f64) -> T,
     ) {
-        self.contribute(record, query, size, size);
         let Self { blocks, real, units, vectors, .. } = self;
         let first = vectors.len();
         vectors.resize(first + matrix::squares_stride(size), 0.0);
@@ -154,25 +260,25 @@ fn scatter<T: Copy>(blocks: &[usize], size: usize, values: &[T], sums: &mut [T],
     }
 }
 
-/// Calls `add` for each row of a batch, with a sum that holds zeros: the one to fill, or those of this many parts, which `plus` then joins in order.
-/// After the last row of a sum it calls `end`.
+/// Calls `add` with the rows of each unit of a batch, and with a sum that holds zeros: the one to fill, or those of this many parts, which `plus` then joins in order.
+/// After the last unit of a sum it calls `end`.
 fn in_parts<T: Copy + Default + Send>(
     (records, batch, stop): From<'_>,
     (parts, scratch, sum): (usize, &mut Scratch, &mut [T]),
     (add, end): (impl Fn(&mut Scratch, &[f64], &mut [T]) + Sync, impl Fn(&mut Scratch, &mut [T]) + Sync),
     plus: impl Fn(T, T) -> T,
 ) -> Result<(), WallError> {
-    let (wide, width) = (records.width, sum.len());
-    records.blocks(batch, stop, |values, batch| {
-        let rows = batch.map_or(values.len() / wide, <[usize]>::len);
-        let row = |i: usize| &values[wide * batch.map_or(i, |rows| rows[i])..][..wide];
-        if rows * width < PARALLEL || parts == 1 {
-            return (0..rows).for_each(|i| add(scratch, row(i), sum));
+    let width = sum.len();
+    records.blocks(batch, stop, |units, batch| {
+        let count = batch.map_or(units.len(), <[usize]>::len);
+        let rows = |i: usize| units.rows(batch.map_or(i, |batch| batch[i]));
+        if count * width < PARALLEL || parts == 1 {
+            return (0..count).for_each(|i| add(scratch, rows(i), sum));
         }
         let one = |part: usize| {
             let (mut scratch, mut sum) = (Scratch::default(), vec![T::default(); width]);
-            (part * rows / parts..(part + 1) * rows / parts)
-                .for_each(|i| add(&mut scratch, row(i), &mut sum));
+            (part * count / parts..(part + 1) * count / parts)
+                .for_each(|i| add(&mut scratch, rows(i), &mut sum));
             end(&mut scratch, &mut sum);
             sum
         };
@@ -194,11 +300,11 @@ pub(super) fn exact(
     lattice: &Lattice,
     (scratch, sum): (&mut Scratch, &mut [i64]),
 ) -> Result<(), WallError> {
+    let wide = from.0.width;
     if let Some(outer) = &lattice.outer {
         let plus = |sum, x: f64| sum + x as i128;
-        let vector = (outer.size, Some(&outer.vectors));
-        let add = |one: &mut Scratch, row: &[f64], sum: &mut [i128]| {
-            one.add_vector((row, query), vector, sum, plus);
+        let add = |one: &mut Scratch, rows: &[f64], sum: &mut [i128]| {
+            one.add_vectors((rows, wide, query), (outer.size, Some(outer)), sum, plus);
         };
         let end = |one: &mut Scratch, sum: &mut [i128]| one.add_block(outer.size, sum, plus);
         // An own block: one of a release that was stopped must not be part of this one.
@@ -212,7 +318,8 @@ pub(super) fn exact(
         1 => 1,
         threads => 4 * threads,
     };
-    let add = |one: &mut Scratch, row: &[f64], sum: &mut [i64]| one.add(row, query, size, lattice, sum);
+    let add =
+        |one: &mut Scratch, rows: &[f64], sum: &mut [i64]| one.add((rows, wide), query, size, lattice, sum);
     in_parts(from, (parts, scratch, sum), (add, |_: &mut Scratch, _: &mut [i64]| ()), i64::wrapping_add)
 }
 
@@ -223,17 +330,17 @@ pub(super) fn plain(
     lattice: &Lattice,
     sum: &mut [f64],
 ) -> Result<(), WallError> {
-    let plus = |sum: f64, x: f64| sum + x;
+    let (wide, plus) = (from.0.width, |sum: f64, x: f64| sum + x);
     if let Some(outer) = &lattice.outer {
-        let vector = (outer.size, None);
-        let add =
-            |one: &mut Scratch, row: &[f64], sum: &mut [f64]| one.add_vector((row, query), vector, sum, plus);
+        let add = |one: &mut Scratch, rows: &[f64], sum: &mut [f64]| {
+            one.add_vectors((rows, wide, query), (outer.size, None), sum, plus);
+        };
         let end = |one: &mut Scratch, sum: &mut [f64]| one.add_block(outer.size, sum, plus);
         return in_parts(from, (PLAIN_PARTS, &mut Scratch::default(), sum), (add, end), plus);
     }
     let size = query.block().clamp(1, sum.len());
-    let add = |scratch: &mut Scratch, row: &[f64], sum: &mut [f64]| {
-        scratch.contribute(row, query, size, sum.len());
+    let add = |scratch: &mut Scratch, rows: &[f64], sum: &mut [f64]| {
+        scratch.contribute_unit(rows, query, (wide, size, sum.len()));
         scatter(&scratch.blocks, size, &scratch.real, sum, plus);
     };
     let end = |_: &mut Scratch, _: &mut [f64]| ();
