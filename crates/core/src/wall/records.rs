@@ -9,6 +9,11 @@ use std::ops::ControlFlow;
 /// [`Break`](ControlFlow::Break).
 pub type Pass = dyn FnMut(Option<&[usize]>, &mut dyn FnMut(&[f64]) -> ControlFlow<()>) + Send;
 
+/// The same for units of several rows: a block has the rows of some units, and the rows that each of these begins after, from 0, and at last
+/// all rows of the block. Indices are those of units. A block without units, `(&[], &[0])`, only asks whether to end.
+pub type UnitPass =
+    dyn FnMut(Option<&[usize]>, &mut dyn FnMut(&[f64], &[usize]) -> ControlFlow<()>) + Send;
+
 /// Whether a pass should end early.
 pub(super) type Stop<'a> = &'a mut dyn FnMut() -> bool;
 
@@ -27,7 +32,7 @@ pub struct Records {
     pub(super) units: usize,
     /// Rows that each unit begins after, and at last all rows; empty if each row is a unit.
     starts: Vec<usize>,
-    pass: Option<Box<Pass>>,
+    pass: Option<Box<UnitPass>>,
 }
 
 /// Consecutive units: their rows, and where each begins.
@@ -41,6 +46,15 @@ pub(super) struct Units<'a> {
 impl<'a> Units<'a> {
     pub(super) fn len(self) -> usize {
         if self.starts.is_empty() { self.values.len() / self.width } else { self.starts.len() - 1 }
+    }
+
+    /// At most so many of them.
+    fn first(self, count: usize) -> Self {
+        let count = count.min(self.len());
+        match self.starts {
+            [] => Self { values: &self.values[..count * self.width], ..self },
+            starts => Self { starts: &starts[..=count], ..self },
+        }
     }
 
     /// The rows of a unit, one after the other.
@@ -100,11 +114,25 @@ impl Records {
     ///
     /// # Errors
     /// [`WallError::Shape`] if rows have no values.
-    pub fn streamed(rows: usize, width: usize, pass: Box<Pass>) -> Result<Self, WallError> {
+    pub fn streamed(rows: usize, width: usize, mut pass: Box<Pass>) -> Result<Self, WallError> {
+        let alone = move |wanted: Option<&[usize]>, each: &mut dyn FnMut(&[f64], &[usize]) -> ControlFlow<()>| {
+            pass(wanted, &mut |values| each(values, &[]));
+        };
+        Self::streamed_units(rows, width, Box::new(alone))
+    }
+
+    /// Units of several rows that do not fit in memory, as [`streamed`](Self::streamed) is of rows.
+    ///
+    /// # Privacy
+    /// That of [`of_units`](Self::of_units) and of [`streamed`](Self::streamed): all rows of a unit must be in one block, one after the other.
+    ///
+    /// # Errors
+    /// [`WallError::Shape`] if rows have no values.
+    pub fn streamed_units(units: usize, width: usize, pass: Box<UnitPass>) -> Result<Self, WallError> {
         if width == 0 {
             return Err(WallError::Shape { width });
         }
-        Ok(Self { values: Vec::new(), width, units: rows, starts: Vec::new(), pass: Some(pass) })
+        Ok(Self { values: Vec::new(), width, units, starts: Vec::new(), pass: Some(pass) })
     }
 
     /// Calls `each` with blocks of units, and with the indices of the batch in them, until the batch is complete.
@@ -122,26 +150,25 @@ impl Records {
             each(Units { values: &self.values, starts: &self.starts, width }, batch);
             return Ok(());
         };
-        let mut each = |values: &[f64]| each(Units { values, starts: &[], width }, None);
         let mut sorted = batch.map(<[usize]>::to_vec);
-        sorted.iter_mut().for_each(|rows| rows.sort_unstable());
+        sorted.iter_mut().for_each(|units| units.sort_unstable());
         let mut left = batch.map_or(self.units, <[usize]>::len);
         let mut stopped = false;
-        pass(sorted.as_deref(), &mut |values| {
+        pass(sorted.as_deref(), &mut |values, starts| {
             stopped = stopped || stop();
             if stopped {
                 return ControlFlow::Break(());
             }
-            let rows = left.min(values.len() / width);
-            left -= rows;
-            each(&values[..rows * width]);
+            let units = Units { values, starts, width }.first(left);
+            left -= units.len();
+            each(units, None);
             ControlFlow::Continue(())
         });
         if stopped {
             return Err(WallError::Stopped);
         }
         let absent = vec![f64::NAN; width];
-        (0..left).for_each(|_| each(&absent));
+        (0..left).for_each(|_| each(Units { values: &absent, starts: &[], width }, None));
         Ok(())
     }
 }
