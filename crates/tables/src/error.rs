@@ -40,6 +40,10 @@ pub enum TableError {
     NoBounds { column: String },
     #[error("{}, column {column:?}: more than {max} different texts; hint: leave it out, or make it a text with a vocabulary", file.display())]
     ManyLevels { file: PathBuf, column: String, max: usize },
+    #[error(
+        "temporary files cannot be written ({kind}); hint: check that the folder for them, TMPDIR, has room for the records"
+    )]
+    NoTemporary { kind: io::ErrorKind },
     /// Without the message of the reader, which may contain a value.
     #[error("the reader of record batches failed; hint: read the batches without a fit to see why")]
     Reader,

@@ -6,6 +6,7 @@
 //!   a batch, is one record.
 //! - An [`Encoder`] turns records into rows of numbers by the schema alone. It has a code for every value. It [encodes](Encoder::encode) a record batch,
 //!   streams [`Batches`] of a source, reads a [`Table`], or counts all [`Rows`] and reads them again in passes if they are too many to keep.
+//! - [`UnitRows`] have all rows of a privacy unit together, wherever they are in the files, in memory or in an encrypted temporary file.
 //! - A [`Check`] counts the values that a schema does not allow, for the curator of the data. It is not private.
 //! - [`Predictions`] go to a file, keyed to the records; any other table to a [`TableFile`]. A [`ModelFile`] holds a fitted model: arrays, schema, receipt.
 //!
@@ -52,6 +53,7 @@ mod predictions;
 mod schema;
 mod source;
 mod table_file;
+mod units;
 mod words;
 
 pub use check::{Check, ColumnCheck, FileCheck, Spots};
@@ -59,6 +61,9 @@ pub use encode::{Batch, Batches, Encoder, Rows, Stream, Table, Units};
 pub use error::TableError;
 pub use model_file::{Array, FORMAT_VERSION, Header, ModelFault, ModelFile, ModelFileError};
 pub use predictions::Predictions;
-pub use schema::{Column, ColumnFault, Emphasis, Kind, Missing, Origin, Prior, Scale, Schema, SchemaError};
+pub use schema::{
+    Column, ColumnFault, Emphasis, Kind, Missing, Origin, Prior, PrivacyUnit, Scale, Schema, SchemaError,
+};
 pub use source::{Declared, Delimiter, Format, Found, Layout, Source};
 pub use table_file::{Readers, TableFile};
+pub use units::{Collector, EachUnits, UnitKey, UnitRows, UnitSecret, max_rows};

@@ -11,8 +11,10 @@ pub type Pass = dyn FnMut(Option<&[usize]>, &mut dyn FnMut(&[f64]) -> ControlFlo
 
 /// The same for units of several rows: a block has the rows of some units, and the rows that each of these begins after, from 0, and at last
 /// all rows of the block. Indices are those of units. A block without units, `(&[], &[0])`, only asks whether to end.
-pub type UnitPass =
-    dyn FnMut(Option<&[usize]>, &mut dyn FnMut(&[f64], &[usize]) -> ControlFlow<()>) + Send;
+pub type UnitPass = dyn FnMut(Option<&[usize]>, EachUnits<'_>) + Send;
+
+/// Receives such blocks.
+type EachUnits<'a> = &'a mut dyn FnMut(&[f64], &[usize]) -> ControlFlow<()>;
 
 /// Whether a pass should end early.
 pub(super) type Stop<'a> = &'a mut dyn FnMut() -> bool;
@@ -115,7 +117,7 @@ impl Records {
     /// # Errors
     /// [`WallError::Shape`] if rows have no values.
     pub fn streamed(rows: usize, width: usize, mut pass: Box<Pass>) -> Result<Self, WallError> {
-        let alone = move |wanted: Option<&[usize]>, each: &mut dyn FnMut(&[f64], &[usize]) -> ControlFlow<()>| {
+        let alone = move |wanted: Option<&[usize]>, each: EachUnits<'_>| {
             pass(wanted, &mut |values| each(values, &[]));
         };
         Self::streamed_units(rows, width, Box::new(alone))

@@ -10,6 +10,7 @@ mod column;
 mod levels;
 mod read;
 mod stored;
+mod unit;
 mod value;
 
 pub use read::{Batch, Batches, Rows, Stream, Table};
@@ -25,6 +26,8 @@ use arrow_array::RecordBatch;
 use crate::error::TableError;
 use crate::schema::{Column, Kind, Missing, Scale, Schema};
 use crate::source::{Chunk, Chunked, Source, Wanted, project};
+use crate::units::{UnitKey, UnitSecret};
+use unit::UnitColumn;
 
 /// Numbers that are encoded at once: enough to keep the readers busy, few enough to stay in a cache.
 const VALUES: usize = 1 << 17;
@@ -56,6 +59,7 @@ pub struct Encoder {
     wanted: Vec<Wanted>,
     /// Which of them are carried along as texts.
     carried: Vec<usize>,
+    units: Option<UnitColumn>,
     width: usize,
     feature_width: usize,
 }
@@ -78,8 +82,8 @@ impl Encoder {
     }
 
     fn of(features: &[Column], target: Option<&Column>) -> Result<Self, TableError> {
-        let mut encoder =
-            Self { columns: Vec::new(), wanted: Vec::new(), carried: Vec::new(), width: 0, feature_width: 0 };
+        let (columns, wanted, carried) = (Vec::new(), Vec::new(), Vec::new());
+        let mut encoder = Self { columns, wanted, carried, units: None, width: 0, feature_width: 0 };
         for feature in features {
             encoder.push(feature, false)?;
         }
@@ -102,15 +106,38 @@ impl Encoder {
     /// The same, which also reads these columns as texts: [`Batch::carried`]. They need not be in the schema.
     #[must_use]
     pub fn carrying<S: AsRef<str>>(mut self, names: &[S]) -> Self {
-        for name in names.iter().map(AsRef::as_ref) {
-            let known = self.wanted.iter().position(|wanted| wanted.name == name);
-            let place = known.unwrap_or_else(|| {
-                self.wanted.push(Wanted { name: name.to_owned(), few: false });
-                self.wanted.len() - 1
-            });
+        for name in names {
+            let place = self.place_of(name.as_ref());
             self.carried.push(place);
         }
         self
+    }
+
+    /// The same, which also reads the column that has the privacy unit of each record: [`Batch::units`].
+    #[must_use]
+    pub fn with_units(mut self, column: &str, secret: UnitSecret) -> Self {
+        self.units = Some(UnitColumn { place: self.place_of(column), secret });
+        self
+    }
+
+    /// The place of a column among those that are read.
+    fn place_of(&mut self, name: &str) -> usize {
+        let known = self.wanted.iter().position(|wanted| wanted.name == name);
+        known.unwrap_or_else(|| {
+            self.wanted.push(Wanted { name: name.to_owned(), few: false });
+            self.wanted.len() - 1
+        })
+    }
+
+    /// The units of some records of a source.
+    pub(crate) fn units(&self, chunk: &Chunk<'_>) -> Vec<Option<UnitKey>> {
+        let Some(units) = &self.units else { return Vec::new() };
+        match &chunk.records {
+            Chunked::Batch(batch) => {
+                texts(batch.column(units.place)).iter().map(|text| units.key(text)).collect()
+            }
+            Chunked::Written(written) => written.column(units.place).map(|text| units.key(text)).collect(),
+        }
     }
 
     /// The texts of the carried columns of some records of a source: `None` for a missing value, or one that is not UTF-8.

@@ -7,6 +7,7 @@ use super::Encoder;
 use crate::caught::caught;
 use crate::error::TableError;
 use crate::source::{Chunks, Source};
+use crate::units::UnitKey;
 
 /// A source, encoded batch by batch.
 ///
@@ -27,6 +28,7 @@ pub struct Batches<'a> {
     chunks: Chunks<'a>,
     values: Vec<f64>,
     carried: Vec<Vec<Option<String>>>,
+    units: Vec<Option<UnitKey>>,
     read: u64,
 }
 
@@ -35,6 +37,7 @@ pub struct Batches<'a> {
 pub struct Batch<'a> {
     values: &'a [f64],
     carried: &'a [Vec<Option<String>>],
+    units: &'a [Option<UnitKey>],
     width: usize,
     first_row: u64,
 }
@@ -42,7 +45,7 @@ pub struct Batch<'a> {
 impl<'a> Batches<'a> {
     pub(super) fn new(encoder: &'a Encoder, source: &'a Source) -> Self {
         let chunks = source.chunks(&encoder.wanted, encoder.rows_at_once());
-        Self { encoder, chunks, values: Vec::new(), carried: Vec::new(), read: 0 }
+        Self { encoder, chunks, values: Vec::new(), carried: Vec::new(), units: Vec::new(), read: 0 }
     }
 
     /// The next records, until there are none.
@@ -56,10 +59,11 @@ impl<'a> Batches<'a> {
         };
         self.encoder.append_chunk(&chunk, &mut self.values);
         self.carried = self.encoder.carried(&chunk);
+        self.units = self.encoder.units(&chunk);
         let first_row = self.read;
         self.read += chunk.rows() as u64;
-        let (values, carried) = (&self.values[..], &self.carried[..]);
-        Ok(Some(Batch { values, carried, width: self.encoder.width, first_row }))
+        let (values, carried, units) = (&self.values[..], &self.carried[..], &self.units[..]);
+        Ok(Some(Batch { values, carried, units, width: self.encoder.width, first_row }))
     }
 }
 
@@ -79,6 +83,12 @@ impl<'a> Batch<'a> {
     #[must_use]
     pub fn carried(self) -> &'a [Vec<Option<String>>] {
         self.carried
+    }
+
+    /// The privacy unit of each record, if the encoder has a [unit column](Encoder::with_units); `None` for a record that is a unit of its own.
+    #[must_use]
+    pub fn units(self) -> &'a [Option<UnitKey>] {
+        self.units
     }
 
     /// Which record of the source the first row is, from 0.

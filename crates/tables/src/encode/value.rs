@@ -65,6 +65,25 @@ pub(super) fn truth_word(text: &[u8]) -> Option<bool> {
     }
 }
 
+/// The canonical text of a whole number, of any length: its sign, and its digits without zeros in front and without a fraction of zeros.
+pub(super) fn whole_number(text: &[u8]) -> Option<(bool, &[u8])> {
+    let (negative, digits) = match text {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        rest => (false, rest),
+    };
+    let end = digits.iter().position(|byte| *byte == b'.').unwrap_or(digits.len());
+    let (digits, fraction) = digits.split_at(end);
+    if digits.is_empty()
+        || !digits.iter().all(u8::is_ascii_digit)
+        || !fraction.iter().skip(1).all(|byte| *byte == b'0')
+    {
+        return None;
+    }
+    let first = digits.iter().position(|byte| *byte != b'0').unwrap_or(digits.len());
+    Some((negative && first < digits.len(), &digits[first..]))
+}
+
 /// Powers of ten that are exact.
 const POWERS: [f64; 23] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18,

@@ -25,6 +25,15 @@ pub enum SchemaError {
     NoTarget,
     #[error("the schema names column {column:?} twice; hint: keep one")]
     Repeated { column: String },
+    #[error(
+        "the column {column:?} is the privacy unit, whose values are secret, and cannot be used as well; hint: remove it from `features` and `target`"
+    )]
+    UnitIsColumn { column: String },
+    #[error(
+        "a privacy unit is the name of a column, and `rows_per_unit` is from 1 to 1000; hint: `privacy_unit = \"person_id\"`, and no `rows_per_unit` \
+         for the mean of all rows of a person"
+    )]
+    UnitRows,
     #[error("the schema has no column {column:?}; hint: check the spelling")]
     NoColumn { column: String },
     #[error("there are no rows to take bounds or moments from; hint: check that the data set is not empty")]

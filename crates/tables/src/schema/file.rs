@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Column, ColumnFault, Emphasis, Kind, Missing, Origin, Prior, Scale, Schema, SchemaError};
+use super::{
+    Column, ColumnFault, Emphasis, Kind, Missing, Origin, Prior, PrivacyUnit, Scale, Schema, SchemaError,
+};
 use crate::source::Layout;
 
 /// What states that missing values have a number of their own, and that they have a level of their own.
@@ -21,6 +23,10 @@ pub(super) struct Raw {
     description: Option<String>,
     #[serde(default, skip_serializing_if = "is_default")]
     file: Layout,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    privacy_unit: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rows_per_unit: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     target: Option<RawColumn>,
     features: Vec<RawColumn>,
@@ -171,6 +177,10 @@ pub(super) fn to_toml(schema: &Schema) -> String {
         text += &format!("description = {}\n", line(description));
     }
     text += &layout_line(schema.layout);
+    if let Some(unit) = &schema.privacy_unit {
+        text += &format!("privacy_unit = {}\n", line(&unit.column()));
+        text += &unit.rows().map_or_else(String::new, |rows| format!("rows_per_unit = {rows}\n"));
+    }
     if let Some(target) = &schema.target {
         text += &format!("target = {}\n", line(&RawColumn::from(target)));
     }
@@ -388,7 +398,11 @@ impl TryFrom<Raw> for Schema {
     fn try_from(raw: Raw) -> Result<Self, SchemaError> {
         let features = raw.features.into_iter().map(Column::try_from).collect::<Result<_, _>>()?;
         let target = raw.target.map(Column::try_from).transpose()?;
-        Ok(Self { description: raw.description, layout: raw.file, ..Self::new(target, features)? })
+        let schema = Self { description: raw.description, layout: raw.file, ..Self::new(target, features)? };
+        match (raw.privacy_unit, raw.rows_per_unit) {
+            (None, None) => Ok(schema),
+            (unit, rows) => schema.with_privacy_unit(PrivacyUnit::new(unit.unwrap_or_default(), rows)?),
+        }
     }
 }
 
@@ -399,6 +413,8 @@ impl From<Schema> for Raw {
             features: schema.features.iter().map(RawColumn::from).collect(),
             description: schema.description,
             file: schema.layout,
+            rows_per_unit: schema.privacy_unit.as_ref().and_then(PrivacyUnit::rows),
+            privacy_unit: schema.privacy_unit.map(|unit| unit.column().to_owned()),
         }
     }
 }

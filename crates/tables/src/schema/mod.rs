@@ -7,9 +7,11 @@ mod fingerprint;
 mod public;
 mod rules;
 mod template;
+mod unit;
 
 pub use column::{Column, Emphasis, Kind, Missing, Origin, Prior, Scale};
 pub use error::{ColumnFault, SchemaError};
+pub use unit::PrivacyUnit;
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -25,6 +27,7 @@ use crate::source::Layout;
 /// ```
 /// let schema = reticent_tables::Schema::parse(r#"
 ///     file = { delimiter = ";" }
+///     privacy_unit = "person_id"
 ///     target = { name = "income", kind = "categorical", levels = ["<=50K", ">50K"] }
 ///     features = [
 ///         { name = "age", kind = "numeric", bounds = [17, 90], unit = "years" },
@@ -43,6 +46,7 @@ use crate::source::Layout;
 pub struct Schema {
     description: Option<String>,
     layout: Layout,
+    privacy_unit: Option<PrivacyUnit>,
     target: Option<Column>,
     features: Vec<Column>,
 }
@@ -89,7 +93,24 @@ impl Schema {
                 return Err(SchemaError::Column { column: target.name().to_owned(), fault });
             }
         }
-        Ok(Self { description: None, layout: Layout::default(), target, features })
+        Ok(Self { description: None, layout: Layout::default(), privacy_unit: None, target, features })
+    }
+
+    /// The same schema for records of which all with the same value in a column are one privacy unit.
+    ///
+    /// # Errors
+    /// [`SchemaError::UnitIsColumn`] if that is the target or a feature, [`SchemaError::UnitRows`].
+    pub fn with_privacy_unit(self, unit: PrivacyUnit) -> Result<Self, SchemaError> {
+        if self.columns().any(|column| column.name() == unit.column()) {
+            return Err(SchemaError::UnitIsColumn { column: unit.column().to_owned() });
+        }
+        Ok(Self { privacy_unit: Some(unit), ..self })
+    }
+
+    /// Who is protected, if not single rows.
+    #[must_use]
+    pub fn privacy_unit(&self) -> Option<&PrivacyUnit> {
+        self.privacy_unit.as_ref()
     }
 
     /// The same schema with a description.
@@ -189,7 +210,8 @@ impl Schema {
     #[must_use]
     pub fn private_bounds_schema(&self) -> Option<Self> {
         let columns = self.private_bounds().map(|(column, _)| column.clone()).collect();
-        Self::new(None, columns).ok().map(|schema| schema.with_layout(self.layout).unscaled())
+        let schema = Self::new(None, columns).ok()?.unscaled();
+        Some(Self { layout: self.layout, privacy_unit: self.privacy_unit.clone(), ..schema })
     }
 
     /// The same schema with the bounds that were estimated for a column.

@@ -19,6 +19,9 @@ const HEAD: &str = r#"# What is publicly known about the table. Write what you k
 # value; missing = "indicator" adds a column, missing = "level" a level for whether a value is missing.
 # `unit = "..."` and `description = "..."` help readers.
 #
+# privacy_unit = "person_id" protects all rows with the same value in that column together, such as those of one person. Without it each row is
+# protected by itself: state it wherever a person may have several rows.
+#
 # file = { delimiter = ";", gzip = true } is for CSV files with `;` or tab instead of `,`, and for compressed ones. A
 # line is a record; quoted_newlines = true allows newlines within quotes, and weakens the guarantee: see the guide.
 
