@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use reticent::{Check, ColumnCheck, Delimiter, Error, Format, Layout, Spots};
+use reticent::{Check, ColumnCheck, Delimiter, Error, Format, Layout, Spots, UnitCheck};
 use serde_json::json;
 
 use crate::data::{self, LayoutArgs};
@@ -69,6 +69,9 @@ fn describe(check: &Check, places: &str, layout: Layout) -> String {
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     rows.extend(check.columns.iter().map(row));
     let _ = write!(text, "\n{}", table(&rows));
+    check.units.iter().flat_map(about_unit).for_each(|line| {
+        let _ = write!(text, "\n{line}\n");
+    });
     let suggested = check.columns.iter().filter(|column| !column.suggestions.is_empty());
     let suggestions: Vec<String> = suggested
         .flat_map(|column| column.suggestions.iter().map(move |entry| format!("  {}: {entry}", column.name)))
@@ -77,6 +80,27 @@ fn describe(check: &Check, places: &str, layout: Layout) -> String {
         let _ = writeln!(text, "\nEntries of the schema that would mend this:\n{}", suggestions.join("\n"));
     }
     text
+}
+
+/// How often rows repeat.
+fn about_unit(unit: &UnitCheck) -> Vec<String> {
+    let UnitCheck { name, units, rows, missing, most, .. } = unit;
+    if unit.absent {
+        return vec![format!("There is no column {name}, which the schema states as the privacy unit.")];
+    }
+    let mean = *rows as f64 / (*units).max(1) as f64;
+    let found = format!(
+        "{name}: {units} different values in {rows} rows, {mean:.1} rows each, {most} at most; {missing} rows have none."
+    );
+    if unit.stated {
+        vec![format!("Privacy unit {found}")]
+    } else if unit.repeats() {
+        vec![format!(
+            "{found}\nIf these are persons, whoever has several rows is protected less: add `privacy_unit = {name:?}` to the schema."
+        )]
+    } else {
+        Vec::new()
+    }
 }
 
 fn about_file(check: &Check, layout: Layout) -> Vec<String> {

@@ -15,7 +15,11 @@ Under replace-one adjacency the number of records is public and read from the fi
 it is not, and --records states about how many there are: a public guess.
 
 Bounds that the schema leaves private (`bounds = \"private\", within = [0, 1e9]`) are estimated first, with a share
-of the budget. Records that do not fit in 64 MB are read again for each release: the files must not change.
+of the budget. Records are kept in memory if they fit in a quarter of it, or in what --memory states. Otherwise they are read
+again for each release, and the files must not change; with a privacy unit they go to an encrypted temporary file.
+
+With a privacy unit (`privacy_unit = \"person_id\"` in the schema) all rows of a person are protected together: each person
+counts once, as the mean of its rows, and the number of records is that of persons.
 
 A private run keeps what it releases in a journal beside --out until the model is on the disk and the ledger is
 settled. Whatever ends it before (Ctrl-C, a crash, a full disk), the same command with --resume continues it. Resuming costs
@@ -90,12 +94,29 @@ pub(crate) struct Args {
     /// Replace the file of --out, even if it has cost budget.
     #[arg(long)]
     force: bool,
+    /// Memory for the records, such as 500MB or 2GB: a quarter of the machine's unless stated.
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    memory: Option<u64>,
     /// Print JSON.
     #[arg(long)]
     json: bool,
     /// Print nothing, and show no progress.
     #[arg(long)]
     quiet: bool,
+}
+
+/// A size such as 500MB.
+fn bytes(text: &str) -> Result<u64, String> {
+    let units = [("GB", 1e9), ("MB", 1e6), ("kB", 1e3)];
+    let found = units.iter().find_map(|(unit, size)| Some((text.strip_suffix(unit)?, *size)));
+    let (number, size) = found.ok_or("a size ends with kB, MB or GB, such as 500MB")?;
+    let number: f64 =
+        number.trim().parse().map_err(|_| "a size is a number with kB, MB or GB, such as 2GB")?;
+    if number > 0.0 && number.is_finite() {
+        Ok((number * size) as u64)
+    } else {
+        Err("a size is above 0".to_owned())
+    }
 }
 
 /// How a posterior treats the noise.
@@ -111,7 +132,7 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     // An unknown model is reported before a file is opened.
     reticent::model(&args.model).map_err(reticent::Error::from)?;
     let schema = data::schema(&args.schema)?;
-    let mut fit = args.options.over(Fit::new(&args.model, &schema)?)?;
+    let mut fit = args.options.over(Fit::new(&args.model, &schema)?, &schema)?;
     if let Some(posterior) = args.posterior {
         fit = fit
             .setting("posterior", if posterior == Treatment::NoiseAware { "noise-aware" } else { "naive" });
@@ -133,6 +154,9 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     }
     if let Some(number) = args.records {
         fit = fit.records(number);
+    }
+    if let Some(bytes) = args.memory {
+        fit = fit.memory(bytes);
     }
     if args.assume_public_moments {
         fit = fit.assume_public_moments();

@@ -46,6 +46,9 @@ Example:
         /// The schema file; runs with another schema will be refused.
         #[arg(long)]
         schema: Option<PathBuf>,
+        /// The column whose value all rows of a protected person share, if it is not in the schema file; runs with another unit will be refused.
+        #[arg(long, value_name = "COLUMN", conflicts_with = "schema")]
+        privacy_unit: Option<String>,
         /// Print JSON.
         #[arg(long)]
         json: bool,
@@ -105,10 +108,13 @@ Example:
 
 pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     match &args.action {
-        Action::Init { file, data_set, epsilon, delta, adjacency, schema, json } => {
+        Action::Init { file, data_set, epsilon, delta, adjacency, schema, privacy_unit, json } => {
             let cap = Privacy::new(*epsilon, *delta, adjacency.adjacency()).map_err(Error::from)?;
             let schema = schema.as_deref().map(data::schema).transpose()?;
-            Session::create(file, data_set, &cap, schema.as_ref())?;
+            match privacy_unit {
+                Some(column) => Session::create_for_units(file, data_set, &cap, column)?,
+                None => Session::create(file, data_set, &cap, schema.as_ref())?,
+            };
             show(&open(file)?, file, Some(data_set), None, *json)
         }
         Action::Show { file, data_set, epsilon, delta, json } => {
@@ -163,7 +169,9 @@ fn show(
         let epsilon = line("epsilon", |amount| amount.epsilon);
         rows.push(first.into_iter().chain(epsilon).chain([runs.to_string()]).collect());
         let delta = line("delta", |amount| amount.delta);
-        rows.push([String::new(), String::new()].into_iter().chain(delta).collect());
+        let unit = reticent::privacy_unit_of(&account.data_set)
+            .map_or_else(String::new, |column| format!("per {column}"));
+        rows.push([String::new(), unit].into_iter().chain(delta).collect());
     }
     let unfinished: String = accounts
         .iter()

@@ -1,6 +1,6 @@
 //! Options that `plan` and `fit` share.
 
-use reticent::{Fit, Privacy};
+use reticent::{Error, Fit, Privacy, PrivacyUnit, Schema};
 
 use crate::event::Neighbours;
 use crate::output::Failure;
@@ -11,6 +11,13 @@ pub(crate) struct Options {
     /// Which data sets are neighbours.
     #[arg(long, value_enum, default_value = "replace")]
     pub(crate) adjacency: Neighbours,
+    /// Protect all rows with the same value in this column together, such as those of one person, in place of single rows. The schema can state it as
+    /// `privacy_unit`.
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) privacy_unit: Option<String>,
+    /// Of each privacy unit at most so many rows count, chosen by secret coins, in place of the mean of all its rows.
+    #[arg(long, value_name = "K")]
+    pub(crate) rows_per_unit: Option<usize>,
     /// The class of a target of two that is modelled: coefficients and odds ratios are those of this class. The schema can state it as
     /// `positive`; otherwise it is the second level, or true.
     #[arg(long, value_name = "CLASS")]
@@ -32,14 +39,19 @@ pub(crate) struct Options {
 impl Options {
     /// What may be spent.
     pub(crate) fn privacy(&self, epsilon: f64, delta: f64) -> Result<Privacy, Failure> {
-        let privacy =
-            Privacy::new(epsilon, delta, self.adjacency.adjacency()).map_err(reticent::Error::from)?;
+        let privacy = Privacy::new(epsilon, delta, self.adjacency.adjacency()).map_err(Error::from)?;
         Ok(if self.allow_large_delta { privacy.allow_large_delta() } else { privacy })
     }
 
     /// A fit with these options.
-    pub(crate) fn over(&self, fit: Fit) -> Result<Fit, Failure> {
+    pub(crate) fn over(&self, fit: Fit, schema: &Schema) -> Result<Fit, Failure> {
         let mut fit = fit.bounds_share(self.bounds_share);
+        if self.privacy_unit.is_some() || self.rows_per_unit.is_some() {
+            let stated = schema.privacy_unit();
+            let column = self.privacy_unit.as_deref().or(stated.map(PrivacyUnit::column)).unwrap_or_default();
+            let rows = self.rows_per_unit.or(stated.and_then(PrivacyUnit::rows));
+            fit = fit.privacy_unit(PrivacyUnit::new(column, rows).map_err(Error::from)?)?;
+        }
         if let Some(class) = &self.positive {
             fit = fit.positive(class)?;
         }

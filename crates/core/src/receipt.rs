@@ -15,8 +15,11 @@ pub struct Receipt {
     pub guarantee: Guarantee,
     /// The neighbour relation of data sets.
     pub adjacency: Adjacency,
-    /// The public number of records.
+    /// The public number of privacy units: of records, if each is one.
     pub records: usize,
+    /// The column whose value all rows of a privacy unit share, if not each record is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub privacy_unit: Option<String>,
     /// The releases, one entry for each group.
     pub groups: Vec<Entry>,
     /// How often noise moved a released value out of its domain, so that the engine projected it back.
@@ -44,6 +47,7 @@ impl Receipt {
             guarantee,
             adjacency,
             records,
+            privacy_unit: None,
             groups: groups.into_iter().map(|entry| entry.under(guarantee)).collect(),
             projections,
             noise: match guarantee {
@@ -52,6 +56,24 @@ impl Receipt {
             },
             ledger,
             assumptions: assumptions(guarantee, adjacency, estimated),
+        }
+    }
+
+    /// States that all rows with the same value in a column were one privacy unit.
+    pub fn protects(&mut self, column: &str) {
+        self.privacy_unit = Some(column.to_owned());
+        self.assumptions.retain(|assumption| assumption != ROWS_ARE_UNITS);
+        for assumption in &mut self.assumptions {
+            *assumption = assumption.replace("the number of records", "the number of privacy units");
+        }
+    }
+
+    /// How many records, or privacy units, there were.
+    #[must_use]
+    pub fn counted(&self) -> String {
+        match &self.privacy_unit {
+            None => format!("{} records", self.records),
+            Some(column) => format!("{} privacy units (rows with the same {column})", self.records),
         }
     }
 
@@ -139,6 +161,9 @@ pub enum Kind {
 /// to be public, must replace it.
 pub const BOUNDS_WERE_STATED: &str = "bounds were chosen without looking at the data";
 
+/// The assumption of receipts without a privacy unit.
+const ROWS_ARE_UNITS: &str = "the privacy unit is a row: a person with several rows is protected less";
+
 /// The assumptions of every guarantee of this library. Bounds that were `estimated` by a release are no assumption.
 fn assumptions(guarantee: Guarantee, adjacency: Adjacency, estimated: bool) -> Vec<String> {
     if guarantee.cost().is_none() {
@@ -151,7 +176,7 @@ fn assumptions(guarantee: Guarantee, adjacency: Adjacency, estimated: bool) -> V
         }
     };
     let rest = [
-        "the privacy unit is a row: a person with several rows is protected less",
+        ROWS_ARE_UNITS,
         "clipping, plan and candidates were chosen without looking at the data",
         "a query is a pure function of one record and of public values",
         "the noise and the sample of records stay secret, and no attacker measures the time of single releases",
@@ -164,7 +189,7 @@ fn assumptions(guarantee: Guarantee, adjacency: Adjacency, estimated: bool) -> V
 impl fmt::Display for Receipt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.guarantee)?;
-        writeln!(f, "{} records, {} adjacency", self.records, self.adjacency)?;
+        writeln!(f, "{}, {} adjacency", self.counted(), self.adjacency)?;
         for (entry, share) in self.groups.iter().zip(self.shares()) {
             let Entry { what, width, kind, planned, made, .. } = entry;
             write!(f, "- {what}: {made} of {planned} releases, {width} numbers each, {kind}")?;

@@ -22,9 +22,9 @@ pub fn sentence(model: &SavedModel) -> String {
     let columns = schema.features().len();
     text += &format!(" {columns} column{}", if columns == 1 { "" } else { "s" });
     text += &match receipt.adjacency {
-        Adjacency::ReplaceOne => format!(", fitted to {} records", receipt.records),
+        Adjacency::ReplaceOne => format!(", fitted to {}", receipt.counted()),
         // Their number is private: this is the public guess.
-        Adjacency::AddRemove => format!(", fitted to about {} records", receipt.records),
+        Adjacency::AddRemove => format!(", fitted to about {}", receipt.counted()),
     };
     if let Some(description) = schema.description() {
         text += &format!(" ({description})");

@@ -201,7 +201,15 @@ fn request(model: &SavedModel) -> Vec<Fact> {
         facts.push(Fact::new("Data", description));
     }
     facts.push(Fact::new("Model", format!("{}: {}", model.kind().name(), model.kind().declaration().about)));
-    facts.push(Fact::new("Records", model.receipt().records.to_string()));
+    let receipt = model.receipt();
+    facts.push(Fact::new(
+        if receipt.privacy_unit.is_some() { "Privacy units" } else { "Records" },
+        receipt.records.to_string(),
+    ));
+    facts.extend(receipt.privacy_unit.as_ref().map(|column| {
+        let text = format!("all rows with the same {column} together: estimates describe the average unit, not the average row");
+        Fact::new("Protected", text)
+    }));
     let privacy = model.card().asked.as_ref().map_or("none".to_owned(), |asked| {
         format!("epsilon {}, delta {:e}, {} adjacency", asked.epsilon, asked.delta, asked.adjacency)
     });

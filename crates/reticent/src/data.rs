@@ -8,7 +8,7 @@ use reticent_core::model::parameters::linear_terms;
 use reticent_core::model::{Code, CoefficientPrior, TableShape, Target};
 use reticent_core::wall::{Records, WallError};
 use reticent_tables::arrow::RecordBatch;
-use reticent_tables::{Encoder, Kind, Layout, Rows, Scale, Schema, Source, Stream};
+use reticent_tables::{EachUnits, Encoder, Kind, Layout, Rows, Scale, Schema, Source, Stream, UnitRows};
 
 use crate::cancel::Cancel;
 use crate::codebook::codebook;
@@ -190,37 +190,43 @@ pub(crate) fn without_bounds(schema: &Schema) -> Option<&str> {
     schema.columns().find(|column| moments(column.kind())).map(|column| column.name())
 }
 
-/// Numbers of encoded records that are kept in memory, 64 MB; more of them are read again for each release.
-pub(crate) const MAX_KEPT: usize = 1 << 23;
+/// Encoded records: rows that are privacy units by themselves, or units of rows.
+pub(crate) enum Encoded {
+    Rows(Rows),
+    /// With the number of rows that a unit counts as at least.
+    Units(UnitRows, usize),
+}
 
-/// The same for releases about samples, 1 GB: a pass for each of many would take too long.
-const MAX_SAMPLED: usize = 1 << 27;
+impl Encoded {
+    /// The number of privacy units.
+    pub(crate) fn count(&self) -> usize {
+        match self {
+            Self::Rows(rows) => rows.count(),
+            Self::Units(units, _) => units.count(),
+        }
+    }
+}
 
-/// Encodes all rows, unless the run is cancelled meanwhile.
-pub(crate) fn rows(encoder: &Encoder, source: &Source, cancel: &Cancel) -> Result<Rows, Error> {
-    let rows = encoder.rows_unless(source, MAX_KEPT, &mut || cancel.is_cancelled())?;
-    rows.ok_or_else(stopped)
+/// Encodes all rows, unless the run is cancelled meanwhile. At most `max` numbers are kept in memory.
+pub(crate) fn encoded(
+    schema: &Schema,
+    source: &Source,
+    max: usize,
+    cancel: &Cancel,
+) -> Result<Encoded, Error> {
+    let mut stop = || cancel.is_cancelled();
+    let Some(unit) = schema.privacy_unit() else {
+        let rows = Encoder::new(schema)?.rows_unless(source, max, &mut stop)?;
+        return rows.map(Encoded::Rows).ok_or_else(stopped);
+    };
+    let units = UnitRows::read(schema, source, max, &mut stop)?.ok_or_else(stopped)?;
+    Ok(Encoded::Units(units, unit.rows().unwrap_or(1)))
 }
 
 /// The error of a run that was cancelled before anything was reserved.
 pub(crate) fn stopped() -> Error {
     let message = "stopped; no model was written, and nothing was charged";
     Error::new(ErrorKind::Stopped, message, "start anew")
-}
-
-/// All rows that are not held out, or nothing if it was to stop.
-fn collect(
-    stream: &Stream,
-    held: Option<(&Holdout, usize)>,
-    stop: &mut dyn FnMut() -> bool,
-) -> Option<Vec<f64>> {
-    let (mut all, mut stopped) = (Vec::new(), false);
-    pass(stream, held, &mut |block| {
-        stopped = stop();
-        all.extend_from_slice(block);
-        if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    });
-    (!stopped).then_some(all)
 }
 
 /// A pass over the rows that are not held out.
@@ -231,8 +237,12 @@ fn pass(stream: &Stream, held: Option<(&Holdout, usize)>, each: &mut dyn FnMut(&
     }
 }
 
-/// Encoded rows as the wall takes them, without those that are held out.
-pub(crate) fn records(rows: Rows, holdout: Option<&Holdout>) -> Result<Records, WallError> {
+/// Encoded records as the wall takes them, without those that are held out.
+pub(crate) fn records(encoded: Encoded, holdout: Option<&Holdout>) -> Result<Records, WallError> {
+    let rows = match encoded {
+        Encoded::Rows(rows) => rows,
+        Encoded::Units(units, least) => return units_of_rows(units, least),
+    };
     let (all_rows, width) = (rows.count(), rows.width());
     let count = holdout.map_or(all_rows, |holdout| holdout.counts().1);
     match rows {
@@ -243,30 +253,33 @@ pub(crate) fn records(rows: Rows, holdout: Option<&Holdout>) -> Result<Records, 
         }
         Rows::Streamed(stream) => {
             let holdout = holdout.cloned();
-            let mut all: Option<Vec<f64>> = None;
             let pass = move |wanted: Option<&[usize]>, each: &mut dyn FnMut(&[f64]) -> ControlFlow<()>| {
                 let held = holdout.as_ref().map(|holdout| (holdout, width));
                 let Some(wanted) = wanted else { return pass(&stream, held, each) };
                 // Whoever takes the rows also states whether to stop; a block without rows only asks.
                 let mut stop = || each(&[]).is_break();
-                if count * width > MAX_SAMPLED {
-                    let rows = match &holdout {
-                        None => stream.some(wanted, &mut stop),
-                        Some(holdout) => stream.some(&holdout.places(wanted), &mut stop),
-                    };
-                    let _ = each(&rows);
-                    return;
-                }
-                if all.is_none() {
-                    all = collect(&stream, held, &mut stop);
-                }
-                let Some(all) = &all else { return };
-                let row = |row: &usize| all.get(row * width..(row + 1) * width);
-                let _ = each(&wanted.iter().filter_map(row).flatten().copied().collect::<Vec<f64>>());
+                let rows = match &holdout {
+                    None => stream.some(wanted, &mut stop),
+                    Some(holdout) => stream.some(&holdout.places(wanted), &mut stop),
+                };
+                let _ = each(&rows);
             };
             Records::streamed(count, width, Box::new(pass))
         }
     }
+}
+
+/// Units of rows as the wall takes them.
+pub(crate) fn units_of_rows(units: UnitRows, least: usize) -> Result<Records, WallError> {
+    let (count, width) = (units.count(), units.width());
+    let records = match units.into_kept() {
+        Ok((values, rows)) => Records::of_units(values, width, &rows),
+        Err(mut units) => {
+            let pass = move |wanted: Option<&[usize]>, each: EachUnits<'_>| units.pass(wanted, each);
+            Records::streamed_units(count, width, Box::new(pass))
+        }
+    };
+    Ok(records?.counting_at_least(least))
 }
 
 /// The public number of records. Under add/remove it must not be read from the file, not even whether there are any.

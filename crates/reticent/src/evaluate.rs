@@ -46,7 +46,8 @@ use crate::settings::check_epsilon;
 /// ```
 ///
 /// # Privacy
-/// One noisy sum over the test records is released, under the guarantee of the receipt. The unit is a row. The budget is that of the test records: give
+/// One noisy sum over the test records is released, under the guarantee of the receipt. The unit is that of the schema of the models: a row, or all rows of a
+/// person. The budget is that of the test records: give
 /// them a data set of their own in the ledger.
 #[must_use = "nothing is evaluated until `run`"]
 pub struct Evaluation<'a> {
@@ -178,6 +179,14 @@ impl<'a> Evaluation<'a> {
         if self.holdout.is_some() && privacy.adjacency() == Adjacency::AddRemove {
             return Err(holdout::no_add_remove());
         }
+        let unit = |model: &SavedModel| model.schema().privacy_unit().cloned();
+        if self.models.iter().any(|model| unit(model) != unit(self.models[0])) {
+            let message = "the models protect different privacy units";
+            return Err(Error::settings(
+                message,
+                "evaluate them one by one, with a share of the budget each",
+            ));
+        }
         if let Some(holdout) = &self.holdout {
             self.models.iter().try_for_each(|model| holdout.check_model(model.card().holdout.as_ref()))?;
         }
@@ -204,7 +213,10 @@ impl<'a> Evaluation<'a> {
         // What is wrong with the models is found before a record is read.
         let middles: Vec<Vec<f64>> = self.models.iter().map(|model| model.middle()).collect();
         self.plan(&middles, 1, &privacy)?;
-        let rows = Joined::read(encoders(&self.models)?, &source, self.holdout.clone(), &self.cancel)?;
+        let unit = first.schema().privacy_unit();
+        let mut encoders = encoders(&self.models)?;
+        encoders[0] = encoders[0].clone().with_unit_of(first.schema())?;
+        let rows = Joined::read(encoders, &source, (unit, self.holdout.clone()), &self.cancel)?;
         let records =
             data::number_of_records(&source, rows.count(), Some(privacy.adjacency()), self.records)?;
         privacy.check(records, privacy.adjacency())?;
@@ -329,7 +341,7 @@ pub fn compare(models: &[&SavedModel], data: impl Into<Data>) -> Result<Compared
     let encoders = encoders(models)?;
     let mut comparison = Comparison::new(models.len(), models[0].units().unit);
     let work = || {
-        joined::pass(&encoders, &source, &mut |block| {
+        joined::pass(&encoders, &source, &mut |block, _| {
             let width: usize = encoders.iter().map(Encoder::width).sum();
             let complete = |row: &&[f64]| row.iter().all(|value| value.is_finite());
             let rows: Vec<&[f64]> = block.chunks_exact(width).filter(complete).collect();
@@ -396,7 +408,11 @@ fn complete(receipt: &mut Receipt, schema: &Schema) {
     if !schema.is_stated() {
         receipt.assumptions.retain(|assumption| assumption != BOUNDS_WERE_STATED);
     }
-    for assumption in schema.assumptions().into_iter().chain(schema.value_rules()) {
+    if let Some(unit) = schema.privacy_unit() {
+        receipt.protects(unit.column());
+    }
+    let rules = [schema.unit_rules(), schema.assumptions(), schema.value_rules()];
+    for assumption in rules.into_iter().flatten() {
         if !receipt.assumptions.contains(&assumption) {
             receipt.assumptions.push(assumption);
         }

@@ -7,17 +7,18 @@ use reticent_core::model::{Limits, Model, Posterior, SettingValue, TableShape, c
 use reticent_core::observer::Step;
 use reticent_core::receipt::{BOUNDS_WERE_STATED, Receipt};
 use reticent_core::wall::{Closed, NoiseSource, Wall};
-use reticent_tables::{Encoder, Layout, Rows, Schema, Source};
+use reticent_tables::{Encoder, Layout, PrivacyUnit, Schema, Source};
 use serde_json::{Value, json};
 
 use crate::bounds::DEFAULT_BOUNDS_SHARE;
 use crate::cancel::Cancel;
 use crate::card::Card;
 use crate::charge::{Charge, OnProgress};
-use crate::data::{self, Data};
+use crate::data::{self, Data, Encoded};
 use crate::error::{Error, ErrorKind};
 use crate::fitted::{Fitted, keep};
-use crate::holdout::{Holdout, Part};
+use crate::holdout::{self, Holdout, Part};
+use crate::memory::{default_memory, numbers};
 use crate::plan::{self, Plan, Request};
 use crate::resume::{Place, RunKind};
 use crate::saved::{Parts, SavedModel, score, within_bounds};
@@ -52,6 +53,7 @@ pub struct Fit {
     settings: Settings,
     plan: Option<Value>,
     records: Option<usize>,
+    memory: u64,
     bounds_share: f64,
     limits: Limits,
     layout: Option<Layout>,
@@ -81,6 +83,7 @@ impl Fit {
             settings: Settings::new(),
             plan: None,
             records: None,
+            memory: default_memory(),
             bounds_share: DEFAULT_BOUNDS_SHARE,
             limits: Limits::default(),
             layout: None,
@@ -121,6 +124,16 @@ impl Fit {
         Ok(self)
     }
 
+    /// Protects all rows with the same value in a column together, such as those of one person, instead of single rows; in place of what the schema
+    /// states.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Schema`] if the column is the target or a feature.
+    pub fn privacy_unit(mut self, unit: PrivacyUnit) -> Result<Self, Error> {
+        self.schema = self.schema.with_privacy_unit(unit)?;
+        Ok(self)
+    }
+
     /// A setting of the model; the others have their defaults. It is checked when the fit is planned.
     pub fn setting(mut self, name: impl Into<String>, value: impl Into<SettingValue>) -> Self {
         self.settings.insert(name.into(), value.into());
@@ -138,10 +151,16 @@ impl Fit {
         Ok(self)
     }
 
-    /// About how many records there are: a public guess, which add-remove adjacency needs. Under replace-one adjacency their number is public
-    /// and read from the file.
+    /// About how many records, or privacy units, there are: a public guess, which add-remove adjacency needs. Under replace-one adjacency their number is
+    /// public and read from the file.
     pub fn records(self, records: usize) -> Self {
         Self { records: Some(records), ..self }
+    }
+
+    /// Bytes of encoded records that are kept in memory, [`default_memory`] unless stated. More records are read again for each release, or, with a privacy unit,
+    /// kept in an encrypted temporary file.
+    pub fn memory(self, bytes: u64) -> Self {
+        Self { memory: bytes, ..self }
     }
 
     /// The share of the budget for bounds that the schema leaves private, [`DEFAULT_BOUNDS_SHARE`] by default.
@@ -269,7 +288,10 @@ impl Fit {
         if let Some(out) = &out {
             check_writable(out).map_err(|error| place.kept(error))?;
         }
-        let rows = data::rows(&encoder, &source, &self.cancel)?;
+        if self.holdout.is_some() && schema.privacy_unit().is_some() {
+            return Err(holdout::no_units());
+        }
+        let rows = data::encoded(&known, &source, numbers(self.memory), &self.cancel)?;
         let adjacency = self.privacy.map(|privacy| privacy.adjacency());
         let holdout = self.holdout.map(|share| {
             Holdout::of_fit(share, rows.count(), self.privacy.as_ref(), out.as_deref(), self.resume)
@@ -325,6 +347,16 @@ impl Fit {
         shape.settings.clone_from(&self.settings);
         shape.limits = self.limits;
         check_settings(self.model, &shape)?;
+        if schema.target().is_none() && schema.privacy_unit().and_then(PrivacyUnit::rows) > Some(1) {
+            let name = self.model.name();
+            let message = format!(
+                "a {name} model needs each privacy unit to count once, and with several rows of each they count as much as they have rows"
+            );
+            return Err(Error::settings(
+                message,
+                "leave `rows_per_unit` out for the mean of the rows of a unit, or state 1",
+            ));
+        }
         Ok(shape)
     }
 
@@ -356,6 +388,7 @@ impl Fit {
             shape,
             privacy: self.privacy,
             bounds_share: self.bounds_share,
+            memory: self.memory,
             given: self.plan.as_ref(),
         })
     }
@@ -437,7 +470,7 @@ impl Fit {
         plan: &Plan,
         schema: &Schema,
         read: &Read<'_>,
-        rows: Rows,
+        rows: Encoded,
         charge: &Charge,
     ) -> Result<Inferred, Error> {
         let mut schema = schema.clone();
@@ -451,7 +484,7 @@ impl Fit {
             Some(bounds) => {
                 drop(rows);
                 let encoded = |schema: &Schema| {
-                    let rows = data::rows(&Encoder::new(schema)?, read.source, &self.cancel)?;
+                    let rows = data::encoded(schema, read.source, numbers(self.memory), &self.cancel)?;
                     Ok::<_, Error>(data::records(rows, read.holdout)?)
                 };
                 let mut wall = wall(encoded(&bounds.columns)?)?;
@@ -469,7 +502,11 @@ impl Fit {
         if !schema.is_stated() {
             receipt.assumptions.retain(|assumption| assumption != BOUNDS_WERE_STATED);
         }
-        receipt.assumptions.extend(schema.assumptions().into_iter().chain(schema.value_rules()));
+        if let Some(unit) = schema.privacy_unit() {
+            receipt.protects(unit.column());
+        }
+        let rules = [schema.unit_rules(), schema.assumptions(), schema.value_rules()];
+        receipt.assumptions.extend(rules.into_iter().flatten());
         let large = self.privacy.map(|privacy| privacy.delta()).filter(|delta| delta * records as f64 >= 1.0);
         receipt.assumptions.extend(large.map(|delta| {
             format!(

@@ -257,6 +257,14 @@ pub(crate) fn no_add_remove() -> Error {
     )
 }
 
+/// The error of a holdout with privacy units: which rows are held out would depend on whose they are.
+pub(crate) fn no_units() -> Error {
+    Error::settings(
+        "with a privacy unit no records can be held out: a unit could have rows on both sides",
+        "keep the test records in a file of their own, with all rows of a unit on one side",
+    )
+}
+
 fn another(file: &Path) -> Error {
     let message = format!("{} is of a run with another share", file.display());
     Error::data(message, "resume with the share of that run")

@@ -58,6 +58,7 @@ mod guarded;
 mod holdout;
 mod joined;
 mod journal;
+mod memory;
 mod plan;
 mod predict;
 mod residuals;
@@ -85,11 +86,12 @@ pub use fitted::Fitted;
 pub use forecast::{ExpectedWidth, Forecast};
 pub use guarded::silence_caught_panics;
 pub use holdout::{Holdout, holdout_beside};
+pub use memory::default_memory;
 pub use plan::Plan;
 pub use residuals::{ResidualBin, ResidualCheck};
 pub use saved::SavedModel;
 pub use scores::{PUBLIC_NOTE, SCORES_NOTE, load_with_scores, scores_beside};
-pub use session::Session;
+pub use session::{Session, privacy_unit_of};
 pub use settings::parse_setting;
 pub use typical::{TypicalEffect, TypicalEffects, records_interval};
 pub use variables::{Grid, grid, variables};
@@ -106,11 +108,13 @@ pub use reticent_core::model::{
 };
 pub use reticent_core::observer::Step;
 pub use reticent_core::receipt::{Entry, Receipt};
-pub use reticent_ledger::{Account, Amount, Charge, Composition, Ledger, LedgerError, State, Unfinished};
+pub use reticent_ledger::{
+    Account, Amount, Charge, Composition, DataSet, Ledger, LedgerError, State, Unfinished,
+};
 pub use reticent_tables::arrow;
 pub use reticent_tables::{
-    Check, Column, ColumnCheck, Delimiter, Emphasis, Format, Header, Kind, Layout, ModelFile, Origin, Scale,
-    Schema, SchemaError, Source, Spots, TableError, Units,
+    Check, Column, ColumnCheck, Delimiter, Emphasis, Format, Header, Kind, Layout, ModelFile, Origin,
+    PrivacyUnit, Scale, Schema, SchemaError, Source, Spots, TableError, UnitCheck, Units,
 };
 
 /// Compiles the example of the README of this crate, which is also that of the project's.

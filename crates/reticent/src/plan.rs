@@ -3,13 +3,13 @@
 use reticent_core::budget::{Cost, Privacy};
 use reticent_core::model::{Codebook, Estimate, Model, Planned, Release, TableShape};
 use reticent_core::wall::{self, WallError};
-use reticent_tables::Schema;
+use reticent_tables::{PrivacyUnit, Schema};
 use serde_json::{Value, json};
 
 use crate::bounds::PrivateBounds;
 use crate::codebook::codebook;
-use crate::data::MAX_KEPT;
 use crate::error::Error;
+use crate::memory::numbers;
 use crate::settings::{self, Settings};
 
 /// A plan that was accepted: the fit runs as it states. No record was read for it, so it is public.
@@ -22,6 +22,9 @@ pub struct Plan {
     pub(crate) privacy: Option<Privacy>,
     /// The names and units behind encoded rows; none while bounds are still to be estimated.
     pub(crate) codebook: Option<Codebook>,
+    /// Bytes of records that are kept in memory at most.
+    memory: u64,
+    privacy_unit: Option<PrivacyUnit>,
 }
 
 /// What a plan is made from.
@@ -31,6 +34,7 @@ pub(crate) struct Request<'a> {
     pub(crate) shape: TableShape,
     pub(crate) privacy: Option<Privacy>,
     pub(crate) bounds_share: f64,
+    pub(crate) memory: u64,
     /// A plan from [`Plan::to_json`], edited or not.
     pub(crate) given: Option<&'a Value>,
 }
@@ -39,7 +43,7 @@ impl Plan {
     /// Plans a fit, or takes the plan that was given, and decides whether it can be made: every field is in its range, it takes no more
     /// than the limits, and it costs no more than what may be spent.
     pub(crate) fn new(request: Request<'_>) -> Result<Self, Error> {
-        let Request { model, schema, shape, privacy, bounds_share, given } = request;
+        let Request { model, schema, shape, privacy, bounds_share, memory, given } = request;
         if let Some(privacy) = &privacy {
             privacy.check(shape.records, privacy.adjacency())?;
         }
@@ -51,7 +55,8 @@ impl Plan {
         };
         planned.check_privacy(privacy.as_ref())?;
         let codebook = bounds.is_none().then(|| codebook(schema));
-        let plan = Self { model, shape, planned, bounds, privacy, codebook };
+        let privacy_unit = schema.privacy_unit().cloned();
+        let plan = Self { model, shape, planned, bounds, privacy, codebook, memory, privacy_unit };
         if let (Some(cost), Some(privacy)) = (plan.cost()?, &plan.privacy) {
             let (planned, allowed) = (cost.epsilon.upper, privacy.epsilon());
             if planned.is_nan() || planned > allowed {
@@ -73,7 +78,13 @@ impl Plan {
         self.shape.inputs()
     }
 
-    /// The public number of records.
+    /// Whose rows are protected together, if not single rows are.
+    #[must_use]
+    pub fn privacy_unit(&self) -> Option<&PrivacyUnit> {
+        self.privacy_unit.as_ref()
+    }
+
+    /// The public number of records, or of privacy units.
     #[must_use]
     pub fn records(&self) -> usize {
         self.shape.records
@@ -124,7 +135,7 @@ impl Plan {
     /// The time, memory and file size that it takes, with the records that are kept in memory.
     #[must_use]
     pub fn estimate(&self) -> Estimate {
-        let kept = (self.shape.width() as f64 * self.shape.records as f64).min(MAX_KEPT as f64);
+        let kept = (self.shape.width() as f64 * self.shape.records as f64).min(numbers(self.memory) as f64);
         let estimate = self.planned.cost_estimate();
         Estimate { memory: estimate.memory + 16.0 * kept, ..estimate }
     }

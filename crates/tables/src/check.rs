@@ -4,6 +4,7 @@ use std::io::Read;
 
 use serde::Serialize;
 
+use crate::check_units::UnitCheck;
 use crate::encode::{Encoder, Levels, Place, Value, number, texts, truth};
 use crate::error::TableError;
 use crate::schema::{Column, Kind, Missing, Scale, Schema};
@@ -23,6 +24,8 @@ pub struct Check {
     pub malformed_lines: Spots,
     /// Each column of the schema.
     pub columns: Vec<ColumnCheck>,
+    /// The privacy unit of the schema, or, without one, columns whose names are like those of identifiers.
+    pub units: Vec<UnitCheck>,
 }
 
 /// What a file looks like, if not what is stated.
@@ -94,11 +97,15 @@ impl Check {
             file: look(schema, source, &declared)?,
             malformed_lines: Spots::default(),
             columns: schema.columns().map(|column| ColumnCheck::new(column, &declared)).collect(),
+            units: Vec::new(),
         };
         let present = |column: &&Column| declared.iter().any(|known| known.name == column.name());
         let columns: Vec<&Column> = schema.columns().filter(present).collect();
         if !columns.is_empty() && !check.file.gzip {
             check.read(source, &columns)?;
+        }
+        if !check.file.gzip {
+            check.units = UnitCheck::all(schema, source, &declared)?;
         }
         for (found, column) in check.columns.iter_mut().zip(schema.columns()) {
             let is_target = schema.target().is_some_and(|target| target.name() == column.name());

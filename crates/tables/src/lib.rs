@@ -46,6 +46,7 @@
 pub mod arrow;
 mod caught;
 mod check;
+mod check_units;
 mod encode;
 mod error;
 mod model_file;
@@ -57,6 +58,7 @@ mod units;
 mod words;
 
 pub use check::{Check, ColumnCheck, FileCheck, Spots};
+pub use check_units::UnitCheck;
 pub use encode::{Batch, Batches, Encoder, Rows, Stream, Table, Units};
 pub use error::TableError;
 pub use model_file::{Array, FORMAT_VERSION, Header, ModelFault, ModelFile, ModelFileError};
@@ -66,4 +68,4 @@ pub use schema::{
 };
 pub use source::{Declared, Delimiter, Format, Found, Layout, Source};
 pub use table_file::{Readers, TableFile};
-pub use units::{Collector, EachUnits, UnitKey, UnitRows, UnitSecret, max_rows};
+pub use units::{Collector, EachUnits, UnitKey, UnitRows, max_rows};

@@ -84,7 +84,7 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     }
     let schema = data::schema(file)?;
     let plan = |records: usize, epsilon: f64| -> Result<Plan, Failure> {
-        let fit = args.options.over(Fit::new(model.name(), &schema)?)?;
+        let fit = args.options.over(Fit::new(model.name(), &schema)?, &schema)?;
         let privacy = args.options.privacy(epsilon, args.delta)?;
         fit.privacy(privacy).planned(records).map_err(data::about_schema(file))
     };
@@ -103,8 +103,12 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
 fn describe(plan: &Plan, simulations: usize) -> Result<String, Failure> {
     let (name, releases) = (plan.model().name(), plan.releases()?);
     let mut text = format!(
-        "A private {name} model: {} records, {} inputs\n\nNoisy releases\n",
+        "A private {name} model: {} {}, {} inputs\n\nNoisy releases\n",
         plan.records(),
+        plan.privacy_unit().map_or("records".to_owned(), |unit| format!(
+            "privacy units (rows with the same {})",
+            unit.column()
+        )),
         plan.inputs()
     );
     text.push_str(&releases_table(&releases));

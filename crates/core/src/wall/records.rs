@@ -34,6 +34,8 @@ pub struct Records {
     pub(super) units: usize,
     /// Rows that each unit begins after, and at last all rows; empty if each row is a unit.
     starts: Vec<usize>,
+    /// Rows that a unit counts as at least.
+    least: usize,
     pass: Option<Box<UnitPass>>,
 }
 
@@ -79,7 +81,7 @@ impl Records {
         if width == 0 || !values.len().is_multiple_of(width) {
             return Err(WallError::Shape { width });
         }
-        Ok(Self { units: values.len() / width, values, width, starts: Vec::new(), pass: None })
+        Ok(Self { units: values.len() / width, values, width, starts: Vec::new(), least: 1, pass: None })
     }
 
     /// Units of several rows of `width` values: `rows` has the number of rows of each, in the order of `values`.
@@ -102,7 +104,7 @@ impl Records {
         if width == 0 || all != Some(values.len()) {
             return Err(WallError::Shape { width });
         }
-        Ok(Self { units: rows.len(), values, width, starts, pass: None })
+        Ok(Self { units: rows.len(), values, width, starts, least: 1, pass: None })
     }
 
     /// Rows of `width` values that do not fit in memory: each release is a pass over all of them, or over those of
@@ -134,7 +136,16 @@ impl Records {
         if width == 0 {
             return Err(WallError::Shape { width });
         }
-        Ok(Self { values: Vec::new(), width, units, starts: Vec::new(), pass: Some(pass) })
+        Ok(Self { values: Vec::new(), width, units, starts: Vec::new(), least: 1, pass: Some(pass) })
+    }
+
+    /// The same units, each of whose rows counts as one over this number, or over the number of its rows if that is larger.
+    ///
+    /// # Privacy
+    /// It makes contributions smaller. So a unit of at most so many rows counts as their sum over a public number, which is clipped as a mean is.
+    #[must_use]
+    pub fn counting_at_least(self, rows: usize) -> Self {
+        Self { least: rows.max(1), ..self }
     }
 
     /// Calls `each` with blocks of units, and with the indices of the batch in them, until the batch is complete.

@@ -115,7 +115,7 @@ impl Encoder {
 
     /// The same, which also reads the column that has the privacy unit of each record: [`Batch::units`].
     #[must_use]
-    pub fn with_units(mut self, column: &str, secret: UnitSecret) -> Self {
+    pub(crate) fn with_units(mut self, column: &str, secret: UnitSecret) -> Self {
         self.units = Some(UnitColumn { place: self.place_of(column), secret });
         self
     }

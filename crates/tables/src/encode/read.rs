@@ -85,7 +85,7 @@ impl<'a> Batch<'a> {
         self.carried
     }
 
-    /// The privacy unit of each record, if the encoder has a [unit column](Encoder::with_units); `None` for a record that is a unit of its own.
+    /// The privacy unit of each record, if the encoder has a [unit column](Encoder::with_unit_of); `None` for a record that is a unit of its own.
     #[must_use]
     pub fn units(self) -> &'a [Option<UnitKey>] {
         self.units

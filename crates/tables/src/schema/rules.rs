@@ -38,6 +38,29 @@ impl Schema {
         .collect()
     }
 
+    /// Who is protected and what each counts as, as sentences for the receipt. Nothing if rows are the privacy units.
+    #[must_use]
+    pub fn unit_rules(&self) -> Vec<String> {
+        let Some(unit) = self.privacy_unit() else { return Vec::new() };
+        let column = unit.column();
+        let counts = match unit.rows() {
+            None => format!(
+                "each privacy unit counts once, as the mean of its rows, so estimates describe the average {column} and not the average row"
+            ),
+            Some(1) => "of each privacy unit one row counts, chosen by secret coins".to_owned(),
+            Some(rows) => format!(
+                "of each privacy unit at most {rows} rows count, chosen by secret coins, each as 1/{rows} of a unit"
+            ),
+        };
+        vec![
+            format!(
+                "the privacy unit is all rows with the same value of {column}; the number of rows is private"
+            ),
+            counts,
+            format!("a row without a value of {column} is a unit of its own and protected as a single row"),
+        ]
+    }
+
     /// What values that the schema does not allow count as, as sentences for the receipt. They depend on the schema alone.
     #[must_use]
     pub fn value_rules(&self) -> Vec<String> {

@@ -23,6 +23,7 @@ use rand::{Rng, RngExt, SeedableRng};
 
 use crate::encode::Encoder;
 use crate::error::TableError;
+use crate::schema::{PrivacyUnit, Schema};
 use crate::source::Source;
 use sealed::Sealed;
 
@@ -30,7 +31,7 @@ use sealed::Sealed;
 pub type UnitKey = u128;
 
 /// The secret key that turns the values of a unit column into [`UnitKey`]s.
-pub type UnitSecret = [u8; 32];
+pub(crate) type UnitSecret = [u8; 32];
 
 /// Numbers of a unit that are kept at most, 32 MB: of one with more rows, a random part counts.
 const MAX_NUMBERS: usize = 1 << 22;
@@ -133,6 +134,19 @@ impl Group {
             }
         }
         (self.values, self.coins) = (values, coins);
+    }
+}
+
+impl Encoder {
+    /// The same, which also reads the [privacy unit](Schema::privacy_unit) of each record: [`Batch::units`](crate::Batch::units). Without one in the schema it is the
+    /// same.
+    ///
+    /// # Errors
+    /// If the operating system has no random numbers.
+    pub fn with_unit_of(self, schema: &Schema) -> Result<Self, TableError> {
+        let Some(unit) = schema.privacy_unit() else { return Ok(self) };
+        let secret = sealed::key().map_err(|error| no_room(&error))?;
+        Ok(self.with_units(unit.column(), secret))
     }
 }
 
@@ -317,19 +331,20 @@ fn no_room(error: &io::Error) -> TableError {
 }
 
 impl UnitRows {
-    /// Reads a whole source with an encoder that has a [unit column](Encoder::with_units); `None` if `stop`, which is called for each batch, returns
-    /// true.
+    /// Reads a whole source by a schema that has a [privacy unit](Schema::privacy_unit); `None` if `stop`, which is called for each batch, returns true.
+    /// At most `max` numbers are kept in memory.
     ///
     /// # Errors
     /// [`TableError`] if a file cannot be read or lacks a column, or there is no room for temporary files.
     pub fn read(
-        encoder: &Encoder,
+        schema: &Schema,
         source: &Source,
-        most: Option<usize>,
         max: usize,
         stop: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Self>, TableError> {
-        let mut collector = Collector::new(encoder.width(), most, max)?;
+        let encoder = Encoder::new(schema)?.with_unit_of(schema)?;
+        let rows = schema.privacy_unit().and_then(PrivacyUnit::rows);
+        let mut collector = Collector::new(encoder.width(), rows, max)?;
         let mut batches = encoder.stream(source);
         while let Some(batch) = batches.next_batch()? {
             if stop() {
