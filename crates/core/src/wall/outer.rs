@@ -119,13 +119,14 @@ impl Outer {
     }
 
     /// Brings exact sums to the lattice of the noise: $Y$ modulo $2^{64}$.
-    pub(super) fn rescale(&self, squares: &[i128], sums: &mut [i64]) {
+    pub(super) fn rescale(&self, squares: &[i128]) -> Vec<i64> {
         const SHIFT: u32 = 2 * STEPS_BITS + ROOT_BITS;
         let largest = i128::MAX / (2 * self.units * i128::from(ROOT));
-        for ((square, sum), diagonal) in squares.iter().zip(sums).zip(diagonal(self.size)) {
+        let each = |(square, diagonal): (&i128, bool)| {
             let by = self.units * if diagonal { 1 << ROOT_BITS } else { i128::from(ROOT) };
-            *sum = ((square.clamp(&-largest, &largest) * by + (1 << (SHIFT - 1))) >> SHIFT) as i64;
-        }
+            ((square.clamp(&-largest, &largest) * by + (1 << (SHIFT - 1))) >> SHIFT) as i64
+        };
+        squares.iter().zip(diagonal(self.size)).map(each).collect()
     }
 }
 
