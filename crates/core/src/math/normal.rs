@@ -80,6 +80,7 @@ pub fn quantile(probability: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::f64::consts::TAU;
 
     /// Where both apply, the two ways to compute it agree; $h' = -h(h + z)$ by central differences, near and far; and far out
     /// $1 - h(h + z) \to z^{-2} - 6z^{-4} + 50 z^{-6} - \dots$, from the asymptotic series of $h$.

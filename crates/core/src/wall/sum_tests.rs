@@ -25,7 +25,7 @@ pub(in crate::wall) fn plain(
     lattice: &Lattice,
     sum: &mut [f64],
 ) -> Result<(), WallError> {
-    let super::Total::Plain(found) = records.sum(batch, stop, query, (lattice, sum.len(), true))? else {
+    let Total::Plain(found) = records.sum(batch, stop, query, (lattice, sum.len(), true))? else {
         panic!("it is not private")
     };
     sum.copy_from_slice(&found);
