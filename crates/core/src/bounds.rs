@@ -22,9 +22,11 @@
 
 use crate::budget::{Adjacency, Privacy, PrivacyError};
 use crate::engine::exact_delta;
+use crate::jobs::Named;
 use crate::math::normal;
-use crate::wall::{Geometry, Plan, PlanError, Query, Sampler, SumId, Sums, Wall, WallError};
+use crate::wall::{Geometry, Plan, PlanError, Query, QuerySpec, Sampler, SumId, Sums, Wall, WallError};
 use reticent_accounting::gaussian;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// Halvings of a grid, which is the number of releases.
@@ -41,7 +43,7 @@ const SIGNIFICANT_SDS: f64 = 3.0;
 pub(crate) const WHAT: &str = "records below cut points, for private bounds";
 
 /// Cut points from the lower to the upper end of a public range.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Grid {
     cuts: Vec<f64>,
 }
@@ -210,25 +212,37 @@ impl Grid {
 }
 
 /// Whether a record is below the next cut of each search.
-struct Below<'a> {
-    grids: &'a [Grid],
-    cells: &'a [[usize; 2]],
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Below<G, C> {
+    grids: G,
+    cells: C,
     half: usize,
 }
 
-impl Query for Below<'_> {
+impl<G, C> Named for Below<G, C> {
+    const NAME: &'static str = "below-cuts";
+}
+
+impl<G, C> Query for Below<G, C>
+where
+    G: AsRef<[Grid]> + Serialize + Sync,
+    C: AsRef<[[usize; 2]]> + Serialize + Sync,
+{
     fn width(&self) -> usize {
-        2 * self.grids.len()
+        2 * self.grids.as_ref().len()
     }
 
     fn contribute(&self, record: &[f64], out: &mut [f64]) {
-        for (((grid, cells), value), out) in
-            self.grids.iter().zip(self.cells).zip(record).zip(out.chunks_exact_mut(2))
-        {
+        let searches = self.grids.as_ref().iter().zip(self.cells.as_ref());
+        for (((grid, cells), value), out) in searches.zip(record).zip(out.chunks_exact_mut(2)) {
             for (cell, out) in cells.iter().zip(out) {
                 *out = f64::from(u8::from(*value < grid.cuts[cell + self.half]));
             }
         }
+    }
+
+    fn spec(&self) -> Option<QuerySpec> {
+        QuerySpec::of(self)
     }
 }
 

@@ -81,6 +81,7 @@ pub mod evaluation;
 pub mod family;
 pub mod field;
 pub mod grid;
+mod jobs;
 pub mod math;
 pub mod model;
 pub mod observer;

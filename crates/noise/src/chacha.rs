@@ -36,6 +36,12 @@ impl ChaCha {
         Self { key: Zeroizing::new(*key), nonce, counter: 0, rounds }
     }
 
+    /// The same keystream from this block on.
+    pub fn starting_at(mut self, block: u64) -> Self {
+        self.counter = block;
+        self
+    }
+
     /// The next words. `between` is called after every double round: its scalar work overlaps with the vector units that
     /// compute the keystream.
     #[inline(always)]

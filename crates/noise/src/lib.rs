@@ -1,10 +1,12 @@
 //! Exact noise for differential privacy from a cryptographic generator, one to two nanoseconds per draw.
 //!
-//! A [`NoiseSource`] is seeded by the operating system's entropy and lends three generators, each with a stream of its own:
+//! A [`NoiseSource`] is seeded by the operating system's entropy and lends three generators, each with a stream of its own, and
+//! makes the keys of samples:
 //!
 //! - [`Gaussian`]: $\lfloor S \cdot N(0,1) \rfloor$ on the integers, for sums with a bound in $L_2$.
 //! - [`Laplace`]: integers with $P(z) \propto e^{-|z|/t}$, for sums with a bound in $L_1$.
 //! - [`Coins`]: exactly uniform and exactly dyadic choices, for sampling records.
+//! - [`SampleKey`]: a Poisson sample that can be drawn in parts, wherever these are.
 //!
 //! ```
 //! use reticent_noise::{NoiseSource, Resolution};
@@ -34,6 +36,7 @@ mod fixed;
 mod gaussian;
 mod laplace;
 mod remainder;
+mod sample;
 mod simd;
 mod source;
 mod tables;
@@ -43,5 +46,6 @@ pub use coins::Coins;
 pub use error::NoiseError;
 pub use gaussian::{Gaussian, Resolution, TV_PER_DRAW};
 pub use laplace::Laplace;
+pub use sample::SampleKey;
 pub use simd::with_wide_vectors;
 pub use source::{NoiseSource, Provenance};

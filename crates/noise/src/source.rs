@@ -1,7 +1,7 @@
 use crate::chacha::{ChaCha, Rounds};
 use crate::coins::Stream;
 use crate::gaussian::Generator;
-use crate::{Coins, Gaussian, Laplace, NoiseError, Resolution};
+use crate::{Coins, Gaussian, Laplace, NoiseError, Resolution, SampleKey};
 use std::num::NonZeroU64;
 use std::process;
 use zeroize::Zeroizing;
@@ -39,6 +39,7 @@ pub struct NoiseSource {
     fine: Box<Generator>,
     laplace: Box<Stream>,
     coins: Box<Stream>,
+    keys: Box<Stream>,
 }
 
 impl NoiseSource {
@@ -74,6 +75,7 @@ impl NoiseSource {
             fine: gaussian(Resolution::Bits40, b"main  40", b"side  40"),
             laplace: Box::new(Stream::new(stream(b"laplace "))),
             coins: Box::new(Stream::new(stream(b"sampling"))),
+            keys: Box::new(Stream::new(stream(b"keys    "))),
         }
     }
 
@@ -98,6 +100,12 @@ impl NoiseSource {
     pub fn coins(&mut self) -> Result<Coins<'_>, NoiseError> {
         self.check_process()?;
         Ok(Coins(&mut self.coins))
+    }
+
+    /// The key of another Poisson sample.
+    pub fn sample_key(&mut self) -> Result<SampleKey, NoiseError> {
+        self.check_process()?;
+        Ok(SampleKey::new(std::array::from_fn(|_| self.keys.u64() as u32)))
     }
 
     /// A fork leaves one thread in the child, the one that forked; handles borrowed by other threads are never used

@@ -20,7 +20,8 @@ fn forked_process_is_refused() {
         let refused = forked(&source.coins())
             && forked(&source.gaussian(Resolution::Bits23))
             && forked(&source.gaussian(Resolution::Bits40))
-            && forked(&source.laplace(NonZeroU64::MIN, NonZeroU64::MIN));
+            && forked(&source.laplace(NonZeroU64::MIN, NonZeroU64::MIN))
+            && forked(&source.sample_key());
         unsafe { libc::_exit(if refused { 0 } else { 1 }) }
     }
     let mut status = 0;

@@ -5,10 +5,11 @@ use crate::model::DefinitionError;
 use crate::model::network::{Network, OutputNoise};
 use rand::RngExt;
 use rand::rngs::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 
 /// The weights between two layers, unit by unit, with the bias of each last.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Layer {
     /// Number of inputs, without the bias.
     pub(crate) inputs: usize,
@@ -32,7 +33,7 @@ impl Layer {
 }
 
 /// The shape of a network.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Perceptron {
     sizes: Vec<usize>,
     pub(crate) layers: Vec<Layer>,

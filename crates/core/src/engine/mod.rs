@@ -27,15 +27,17 @@ mod unbiased;
 mod validate;
 pub mod vb;
 
+use crate::wall::QuerySpec;
 pub use ep::{Ep, adf, adf_pass, ep};
 pub use noise::{Block, Noise};
 pub(crate) use plan::exact_delta;
 pub use plan::gdp_mu;
 pub use plan::{SepPlan, Simulate};
 use reticent_noise::with_wide_vectors;
-pub(crate) use sep::clip;
-pub use sep::{Average, Coordinates, Damping, Fit, Phase, Sep, sep};
+pub use sep::{Average, Coordinates, Damping, Fit, Phase, Sep, Sites, sep};
+pub(crate) use sep::{OwnedSites, clip};
 pub use unbiased::UnbiasedClip;
+pub(crate) use unbiased::{ClippedName, OwnedClippedSites};
 
 /// A model with sites by moment matching, in a family with flat natural parameters.
 pub trait SiteModel: Sync {
@@ -112,6 +114,22 @@ pub trait SiteModel: Sync {
     /// The shear $s$, if [`uncentre`](Self::uncentre) is $x_k \leftarrow x_k + s_k x_{n+k}$ for the first $n$
     /// coordinates and the identity after the first $2n$. It makes propagating the noise faster.
     fn shear<'a>(&self, _cavity: &'a Self::Cavity) -> Option<&'a [f64]> {
+        None
+    }
+
+    /// Sites as data, which another process can compute; `None` if only this one can.
+    fn sites_spec(_sites: &Sites<'_, Self>) -> Option<QuerySpec>
+    where
+        Self: Sized,
+    {
+        None
+    }
+
+    /// As [`sites_spec`](Self::sites_spec), for sites [clipped without bias](UnbiasedClip).
+    fn clipped_sites_spec(_sites: &Sites<'_, UnbiasedClip<'_, Self>>) -> Option<QuerySpec>
+    where
+        Self: Sized,
+    {
         None
     }
 

@@ -16,7 +16,8 @@
 
 use super::{Noise, SiteModel};
 use crate::budget::{Guarantee, NotPrivate};
-use crate::wall::{Geometry, Query, SumId, Wall, WallError};
+use crate::jobs::Named;
+use crate::wall::{Geometry, Query, QuerySpec, SumId, Wall, WallError};
 use reticent_noise::with_wide_vectors;
 use serde::{Deserialize, Serialize};
 
@@ -113,13 +114,23 @@ pub struct Fit {
     pub projections: u64,
 }
 
-/// The query of a step.
-struct Sites<'a, M: SiteModel> {
-    model: &'a M,
-    cavity: &'a M::Cavity,
-    factor: &'a [f64],
-    coordinates: Coordinates,
-    clip: Option<&'a Geometry>,
+/// The sites of records at a cavity: the query of a step.
+#[derive(Serialize)]
+#[serde(bound = "M: Serialize, M::Cavity: Serialize")]
+pub struct Sites<'a, M: SiteModel> {
+    pub(super) model: &'a M,
+    pub(super) cavity: &'a M::Cavity,
+    pub(super) factor: &'a [f64],
+    pub(super) coordinates: Coordinates,
+    pub(super) clip: Option<&'a Geometry>,
+}
+
+impl<M: SiteModel> Sites<'_, M> {
+    /// The model of the sites.
+    #[must_use]
+    pub fn model(&self) -> &M {
+        self.model
+    }
 }
 
 impl<M: SiteModel> Query for Sites<'_, M> {
@@ -140,6 +151,46 @@ impl<M: SiteModel> Query for Sites<'_, M> {
             clip(geometry, out);
         }
     }
+
+    fn spec(&self) -> Option<QuerySpec> {
+        M::sites_spec(self)
+    }
+}
+
+/// The same, read from a job.
+#[derive(Deserialize)]
+#[serde(bound = "M: Deserialize<'de>, M::Cavity: Deserialize<'de>")]
+pub(crate) struct OwnedSites<M: SiteModel> {
+    model: M,
+    cavity: M::Cavity,
+    factor: Vec<f64>,
+    coordinates: Coordinates,
+    clip: Option<Geometry>,
+}
+
+impl<M: SiteModel> OwnedSites<M> {
+    fn sites(&self) -> Sites<'_, M> {
+        let Self { model, cavity, factor, coordinates, clip } = self;
+        Sites { model, cavity, factor, coordinates: *coordinates, clip: clip.as_ref() }
+    }
+}
+
+impl<M: SiteModel + Named> Named for OwnedSites<M> {
+    const NAME: &'static str = M::NAME;
+}
+
+impl<M: SiteModel + Named> Named for Sites<'_, M> {
+    const NAME: &'static str = M::NAME;
+}
+
+impl<M: SiteModel> Query for OwnedSites<M> {
+    fn width(&self) -> usize {
+        self.model.width()
+    }
+
+    fn contribute(&self, record: &[f64], out: &mut [f64]) {
+        self.sites().contribute(record, out);
+    }
 }
 
 /// Clips in floating point. It gives no privacy: the wall clips again, exactly.
@@ -151,7 +202,7 @@ pub(crate) fn clip(geometry: &Geometry, x: &mut [f64]) {
     };
     let scales =
         blocks.iter().flat_map(|b| std::iter::repeat_n(b.scale, b.width)).chain(std::iter::repeat(1.0));
-    let norm = x.iter().zip(scales).map(|(x, scale)| (x / scale).powi(2)).sum::<f64>().sqrt();
+    let norm = x.iter().zip(scales).map(|(x, scale)| x / scale).map(|x| x * x).sum::<f64>().sqrt();
     if norm > radius {
         x.iter_mut().for_each(|x| *x *= radius / norm);
     } else if norm.is_nan() {

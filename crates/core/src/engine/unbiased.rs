@@ -1,5 +1,8 @@
-use super::{Block, Noise, SiteModel};
+use super::{Block, Coordinates, Noise, SiteModel, Sites};
+use crate::jobs::Named;
 use crate::math::vector::norm;
+use crate::wall::{Geometry, Query, QuerySpec};
+use serde::{Deserialize, Serialize};
 
 /// A model of two classes whose centred sites are scaled to a norm before the wall, by a factor that does not depend
 /// on the class.
@@ -21,7 +24,7 @@ use crate::math::vector::norm;
 /// # Citation
 /// Künsch, Stefanski, Carroll, "Conditionally unbiased bounded-influence estimation in general regression models, with
 /// applications to generalized linear models", JASA 1989.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub struct UnbiasedClip<'a, M> {
     model: &'a M,
     norm: f64,
@@ -32,6 +35,11 @@ impl<'a, M: SiteModel> UnbiasedClip<'a, M> {
     #[must_use]
     pub fn new(model: &'a M, norm: f64) -> Self {
         Self { model, norm }
+    }
+
+    /// The model of the sites.
+    pub(crate) fn model(&self) -> &M {
+        self.model
     }
 
     /// The larger norm of the two sites that a record has with either class, with the site of its own class in `out`.
@@ -81,6 +89,9 @@ impl<M: SiteModel> SiteModel for UnbiasedClip<'_, M> {
             out.iter_mut().for_each(|x| *x *= self.norm / longest);
         }
     }
+    fn sites_spec(sites: &Sites<'_, Self>) -> Option<QuerySpec> {
+        M::clipped_sites_spec(sites)
+    }
     fn project(&self, natural: &mut [f64]) -> u64 {
         self.model.project(natural)
     }
@@ -95,6 +106,50 @@ impl<M: SiteModel> SiteModel for UnbiasedClip<'_, M> {
     }
     fn blocks(&self) -> Vec<Block> {
         self.model.blocks()
+    }
+}
+
+/// Sites of such a model, read from a job.
+#[derive(Deserialize)]
+#[serde(bound = "M: Deserialize<'de>, M::Cavity: Deserialize<'de>")]
+pub(crate) struct OwnedClippedSites<M: SiteModel> {
+    model: OwnedClip<M>,
+    cavity: M::Cavity,
+    factor: Vec<f64>,
+    coordinates: Coordinates,
+    clip: Option<Geometry>,
+}
+
+#[derive(Deserialize)]
+struct OwnedClip<M> {
+    model: M,
+    norm: f64,
+}
+
+impl<M: ClippedName + SiteModel> Named for OwnedClippedSites<M> {
+    const NAME: &'static str = M::CLIPPED;
+}
+
+/// A model with a name for its sites if they are clipped without bias.
+pub(crate) trait ClippedName {
+    /// The name in the registry of queries.
+    const CLIPPED: &'static str;
+}
+
+impl<M: ClippedName> Named for UnbiasedClip<'_, M> {
+    const NAME: &'static str = M::CLIPPED;
+}
+
+impl<M: SiteModel> Query for OwnedClippedSites<M> {
+    fn width(&self) -> usize {
+        self.model.model.width()
+    }
+
+    fn contribute(&self, record: &[f64], out: &mut [f64]) {
+        let Self { model, cavity, factor, coordinates, clip } = self;
+        let model = UnbiasedClip::new(&model.model, model.norm);
+        Sites { model: &model, cavity, factor, coordinates: *coordinates, clip: clip.as_ref() }
+            .contribute(record, out);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The normal distribution function and its hazard, in both tails.
 
-use std::f64::consts::{FRAC_1_SQRT_2, TAU};
+use std::f64::consts::FRAC_1_SQRT_2;
 
 /// $\Phi(z)$.
 #[must_use]
@@ -28,18 +28,21 @@ pub(crate) struct Tail {
 
 /// Levels of Laplace's continued fraction, of which fewer are needed the farther out; 40 leave nothing at [`FAR`].
 const LEVELS: u32 = 40;
+/// $\log 2\pi$.
+const LOG_TAU: f64 = 1.837_877_066_409_345_5;
 /// From here on it is used.
 const FAR: f64 = -4.0;
 
+// Contributions of records depend on it, so it must not use functions that differ between platforms.
 impl Tail {
     /// At $z$. With $t = -z$ far out, $h = t + d$ where $d = 1/(t + 2c)$ and $c = 1/(t + 3/(t + 4/\cdots))$, so that
     /// $1 - h(h + z) = (2c - d)/(t + 2c)$.
     pub(crate) fn at(z: f64) -> Self {
-        let log_density = -0.5 * (z * z + TAU.ln());
+        let log_density = -0.5 * (z * z + LOG_TAU);
         if z > FAR {
             let below = cdf(z);
-            let log = if z > 0.0 { (-cdf(-z)).ln_1p() } else { below.ln() };
-            let hazard = log_density.exp() / below;
+            let log = if z > 0.0 { libm::log1p(-cdf(-z)) } else { libm::log(below) };
+            let hazard = libm::exp(log_density) / below;
             let curvature = hazard * (hazard + z);
             return Self { log, hazard, curvature, rest: 1.0 - curvature };
         }
@@ -48,7 +51,7 @@ impl Tail {
         let d = (t + 2.0 * c).recip();
         let hazard = t + d;
         let rest = (2.0 * c - d) * d;
-        Self { log: log_density - hazard.ln(), hazard, curvature: 1.0 - rest, rest }
+        Self { log: log_density - libm::log(hazard), hazard, curvature: 1.0 - rest, rest }
     }
 }
 
@@ -77,6 +80,7 @@ pub fn quantile(probability: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::f64::consts::TAU;
 
     /// Where both apply, the two ways to compute it agree; $h' = -h(h + z)$ by central differences, near and far; and far out
     /// $1 - h(h + z) \to z^{-2} - 6z^{-4} + 50 z^{-6} - \dots$, from the asymptotic series of $h$.

@@ -5,8 +5,10 @@
 //! records itself is private, and the count also replaces the guess in the plan.
 
 use crate::budget::Adjacency;
+use crate::jobs::Named;
 use crate::math::normal::Tail;
-use crate::wall::{Geometry, Query, Released, Sampler, Sums};
+use crate::wall::{Geometry, Query, QuerySpec, Released, Sampler, Sums};
+use serde::{Deserialize, Serialize};
 
 /// The share of the budget, as a share of $\mu^2$: it raises all other noise by half a per cent.
 pub(crate) const SHARE: f64 = 0.01;
@@ -14,6 +16,7 @@ pub(crate) const SHARE: f64 = 0.01;
 const PRIOR_MISSING_SHARE: f64 = 0.02;
 
 /// Each record with a target contributes 1.
+#[derive(Serialize, Deserialize)]
 pub(crate) struct KnownTargets;
 
 impl KnownTargets {
@@ -58,6 +61,10 @@ impl KnownTargets {
     }
 }
 
+impl Named for KnownTargets {
+    const NAME: &'static str = "known-targets";
+}
+
 impl Query for KnownTargets {
     fn width(&self) -> usize {
         1
@@ -65,6 +72,10 @@ impl Query for KnownTargets {
 
     fn contribute(&self, _: &[f64], out: &mut [f64]) {
         out[0] = 1.0;
+    }
+
+    fn spec(&self) -> Option<QuerySpec> {
+        QuerySpec::of(self)
     }
 }
 

@@ -27,12 +27,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod bernoulli;
+pub(crate) mod bernoulli;
 mod bounded;
 mod codebook;
 mod coefficient_prior;
 pub mod conjugate;
-mod dirichlet;
+pub(crate) mod dirichlet;
 mod error;
 mod estimate;
 pub mod hmm;
@@ -40,15 +40,15 @@ pub(crate) mod known_targets;
 pub mod linear;
 pub mod logistic;
 pub mod mixture;
-mod multivariate_normal;
-mod naive_bayes;
+pub(crate) mod multivariate_normal;
+pub(crate) mod naive_bayes;
 pub mod network;
 pub(crate) mod network_sgd;
 pub(crate) mod network_vi;
-mod normal;
+pub(crate) mod normal;
 pub mod parameters;
 mod planned;
-mod poisson;
+pub(crate) mod poisson;
 pub mod polya_gamma;
 mod posterior;
 mod predicted;

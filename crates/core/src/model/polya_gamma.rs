@@ -24,7 +24,7 @@ pub fn mean(c: f64) -> f64 {
         0.25 + square * (-1.0 / 48.0 + square * rest)
     } else {
         // tanh(c/2) by one exponential, which is negligible beyond 40.
-        let e = (-c.min(40.0)).exp();
+        let e = libm::exp(-c.min(40.0));
         (1.0 - e) / ((1.0 + e) * (2.0 * c))
     }
 }

@@ -22,7 +22,7 @@ const NARROW: u32 = 28;
 /// they only decide how much of the domain is used. The sensitivity in units is at most
 /// $\lfloor S/z \rfloor$, checked in integers, so the noise multiplier $S/\Delta$ is at least the stated $z$.
 /// Attacked by `search_reaches_and_never_exceeds_the_sensitivity` and `no_contribution_leaves_the_domain`.
-pub(super) struct Lattice {
+pub(crate) struct Lattice {
     pub(super) step: f64,
     pub(super) resolution: Resolution,
     pub(super) domain: Domain,

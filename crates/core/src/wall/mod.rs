@@ -2,11 +2,13 @@
 //! [`Wall::sum`] and [`Wall::draw`].
 //!
 //! Read it in this order: [`Records`], [`Geometry`], `lattice.rs` (clipping in integers), `outer.rs` (outer products),
-//! [`Sampler`] (which records take part, and the accounting event), [`Plan`], `sum.rs`, `draw.rs`, and [`Wall`].
+//! [`Sampler`] (which records take part, and the accounting event), [`Plan`], `sum.rs`, `draw.rs`, [`Job`] (records that are elsewhere),
+//! and [`Wall`].
 
 mod draw;
 mod error;
 mod geometry;
+mod job;
 mod lattice;
 mod outer;
 mod plan;
@@ -15,23 +17,27 @@ mod release;
 mod sampler;
 mod sum;
 
+pub use crate::jobs::QuerySpec;
 pub use error::{PlanError, WallError};
 pub use geometry::{Block, Geometry};
+pub use job::{Job, Partial};
 pub use plan::{DrawId, Plan, SumId};
-pub use records::{Pass, Records};
+pub use records::{Pass, Place, Records};
 pub use release::{Drawn, Draws, Released, Sums};
 pub use reticent_noise::{NoiseError, NoiseSource};
 pub use sampler::{Rate, Sampler};
+pub(crate) use sum::Contributor;
 pub use sum::silence_query_panics;
 
 use crate::budget::{Guarantee, Ledger, NotPrivate, Privacy, Request, Spent, Ticket};
 use crate::observer::{Observer, Step, Unobserved};
 use crate::receipt::{Entry, Kind, Receipt};
+use job::Description;
 use plan::Group;
-use records::Stop;
 use reticent_accounting::{Adjacency, Cost};
-use reticent_noise::Provenance;
+use reticent_noise::{Provenance, SampleKey};
 use std::num::NonZeroU64;
+use sum::Total;
 
 /// The contribution of each record to a sum.
 ///
@@ -53,6 +59,10 @@ pub trait Query: Sync {
     /// Writes the contribution of a record to `out`, which holds zeros: all coordinates, or only those of its blocks,
     /// one block after the other.
     fn contribute(&self, record: &[f64], out: &mut [f64]);
+    /// The query as data, from which another process makes it again; `None` if there is only one in this process.
+    fn spec(&self) -> Option<QuerySpec> {
+        None
+    }
 }
 
 /// The records, and the releases that a plan allows about them.
@@ -79,7 +89,6 @@ pub struct Wall {
     started: bool,
     /// The groups of the current stage.
     stage: std::ops::Range<usize>,
-    scratch: sum::Scratch,
 }
 
 impl Wall {
@@ -153,9 +162,9 @@ impl Wall {
         let releases = plan.entries().map(|entry| entry.what.clone()).collect();
         let deviation = plan.noise_deviation();
         let ticket = ledger.reserve(&Request { guarantee, event: plan.event(), deviation, releases })?;
-        let (started, scratch, observer) = (false, sum::Scratch::default(), Box::new(Unobserved));
+        let (started, observer) = (false, Box::new(Unobserved));
         let stage = 0..plan.stages.first().copied().unwrap_or(plan.groups.len());
-        Ok(Self { records, source, plan, guarantee, ledger, observer, ticket, started, stage, scratch })
+        Ok(Self { records, source, plan, guarantee, ledger, observer, ticket, started, stage })
     }
 
     /// Reports all releases to an observer, which may end the run or replay values that were released before.
@@ -198,6 +207,8 @@ impl Wall {
     /// # Errors
     /// [`WallError`] without a release. If the noise source fails, the release stays charged.
     pub fn sum(&mut self, id: SumId, query: &impl Query) -> Result<Released, WallError> {
+        let key = self.source.sample_key()?;
+        let job = if self.records.place.is_some() { Some(self.job(id, query, &key)?) } else { None };
         let group = self.charge(id.0, query, true)?;
         let open = self.guarantee == Guarantee::None(NotPrivate::NoNoise);
         let Group { entry, lattice, noise_sd, sample, .. } = &mut self.plan.groups[group];
@@ -210,14 +221,19 @@ impl Wall {
         if let Some(replayed) = self.observer.replay(step)? {
             values = replayed;
         } else {
-            let batch = sampler.choose(entry.made - 1, self.records.units, &mut self.source, sample)?;
+            let now = (entry.made - 1, &key);
             let mut stop = || self.observer.should_stop();
-            if open {
-                sum::plain((&mut self.records, batch, &mut stop), query, lattice, &mut values)?;
+            let total = match (job, &mut self.records.place) {
+                (Some(job), Some(place)) => job.join(place.add(&job, &mut stop)?)?,
+                _ => {
+                    let batch = sampler.choose(now, self.records.units, &mut self.source, sample)?;
+                    self.records.sum(batch, &mut stop, query, (lattice, entry.width, open))?
+                }
+            };
+            if let Total::Plain(sums) = total {
+                values = sums;
             } else {
-                let mut sums = vec![0; entry.width];
-                let from = (&mut self.records, batch, &mut stop as Stop<'_>);
-                sum::exact(from, query, lattice, (&mut self.scratch, &mut sums))?;
+                let sums = total.units(lattice);
                 if let Geometry::L1Ball { .. } = geometry {
                     let scale =
                         NonZeroU64::MIN.saturating_add(lattice.resolution.units_per_sigma() as u64 - 1);
@@ -233,6 +249,35 @@ impl Wall {
             self.observer.on_release(step, &values)?;
         }
         Ok(Released { values, noise_sd, expected_batch, step: entry.made, guarantee: self.guarantee })
+    }
+
+    /// The next release of a group as a job for the place of the records. Nothing is charged.
+    fn job(&self, id: SumId, query: &impl Query, key: &SampleKey) -> Result<Job, WallError> {
+        let group = self.stage.clone().nth(id.0).ok_or(WallError::UnknownGroup)?;
+        let Entry { what, width, kind, planned, made, .. } = &self.plan.groups[group].entry;
+        let local = || WallError::Local { what: what.clone() };
+        let (Kind::Sum { geometry, sampler, noise_multiplier }, Some(query), Some(place)) =
+            (kind.clone(), query.spec(), &self.records.place)
+        else {
+            return Err(local());
+        };
+        if !sampler.in_parts() || self.guarantee == Guarantee::None(NotPrivate::NoNoise) {
+            return Err(local());
+        }
+        let (what, width, steps) = (what.clone(), *width, *planned);
+        Job::new(Description {
+            version: env!("CARGO_PKG_VERSION").into(),
+            sums: Sums { what, width, geometry, sampler, noise_multiplier, steps },
+            records: self.plan.records,
+            adjacency: self.plan.adjacency,
+            step: made + 1,
+            key: key.words(),
+            units: self.records.units,
+            width: self.records.width,
+            least: self.records.least,
+            encoding: place.encoding(),
+            query,
+        })
     }
 
     /// Draws a candidate with probability proportional to $e^{b_c + \lambda \sum_n s_{nc}}$, for public log weights $b$
@@ -266,16 +311,13 @@ impl Wall {
         }
         let log_unit = plan::LOG_UNIT as f64;
         let mut stop = || self.observer.should_stop();
-        let from = (&mut self.records, None, &mut stop as Stop<'_>);
-        let mut weights: Vec<i128> = if open {
-            let mut sums = vec![0.0; entry.width];
-            sum::plain(from, query, lattice, &mut sums)?;
-            sums.iter().map(|sum| (sum * log_unit) as i128).collect()
-        } else {
-            let mut sums = vec![0; entry.width];
-            sum::exact(from, query, lattice, (&mut self.scratch, &mut sums))?;
-            sums.iter().map(|&sum| i128::from(sum) * i128::from(*weight)).collect()
-        };
+        let mut weights: Vec<i128> =
+            match self.records.sum(None, &mut stop, query, (lattice, entry.width, open))? {
+                Total::Plain(sums) => sums.iter().map(|sum| (sum * log_unit) as i128).collect(),
+                total => {
+                    total.units(lattice).iter().map(|&sum| i128::from(sum) * i128::from(*weight)).collect()
+                }
+            };
         for (weight, base) in weights.iter_mut().zip(log_weights) {
             *weight = weight.saturating_add((base * log_unit) as i128);
         }
@@ -287,17 +329,13 @@ impl Wall {
     /// Counts a release of a group of the current stage, or refuses it. Returns the index of the group in the plan.
     fn charge(&mut self, id: usize, query: &impl Query, sum: bool) -> Result<usize, WallError> {
         let group = self.stage.clone().nth(id).ok_or(WallError::UnknownGroup)?;
-        let Group { entry, lattice, .. } = &mut self.plan.groups[group];
+        self.plan.groups[group].takes((query.width(), query.block()))?;
+        let entry = &mut self.plan.groups[group].entry;
         if sum != matches!(entry.kind, Kind::Sum { .. }) {
             return Err(WallError::UnknownGroup);
         }
-        let width = query.width();
-        let planned = lattice.outer.as_ref().map_or(entry.width, |outer| outer.size);
-        if planned != width {
-            return Err(WallError::Width { planned, given: width });
-        }
-        if query.block() < width && !lattice.is_ball() {
-            return Err(WallError::Sparse);
+        if !sum && self.records.place.is_some() {
+            return Err(WallError::Local { what: entry.what.clone() });
         }
         if entry.made >= entry.planned {
             return Err(WallError::Exhausted { what: entry.what.clone(), planned: entry.planned });

@@ -94,10 +94,10 @@ impl Outer {
         Some(ball(units, radius * radius / units as f64, scales, Some(Box::new(outer))))
     }
 
-    /// Rounds the vectors of the rows of a unit, one after the other, to the lattice, each divided by the root of their number. All become 0 if the
+    /// Rounds the vectors of the rows of a unit, one after the other, to the lattice, each divided by the root of their number, or of `least` if that is larger. All become 0 if the
     /// trace of the sum of their outer products were beyond the bound. `units` is scratch space.
-    pub(super) fn round_unit(&self, vectors: &mut [f64], units: &mut Vec<i64>) {
-        let (root, size) = (((vectors.len() / self.size) as f64).sqrt(), self.size as f64);
+    pub(super) fn round_unit(&self, vectors: &mut [f64], least: usize, units: &mut Vec<i64>) {
+        let (root, size) = (((vectors.len() / self.size).max(least) as f64).sqrt(), self.size as f64);
         // Rounding adds at most half the root of the size to a length. The factor covers the rounding of doubles.
         let longest = (f64::from(1 << STEPS_BITS) / root - 0.5 * size.sqrt()).max(0.0) * (1.0 - 1e-6);
         let mut trace = 0u128;
@@ -119,13 +119,14 @@ impl Outer {
     }
 
     /// Brings exact sums to the lattice of the noise: $Y$ modulo $2^{64}$.
-    pub(super) fn rescale(&self, squares: &[i128], sums: &mut [i64]) {
+    pub(super) fn rescale(&self, squares: &[i128]) -> Vec<i64> {
         const SHIFT: u32 = 2 * STEPS_BITS + ROOT_BITS;
         let largest = i128::MAX / (2 * self.units * i128::from(ROOT));
-        for ((square, sum), diagonal) in squares.iter().zip(sums).zip(diagonal(self.size)) {
+        let each = |(square, diagonal): (&i128, bool)| {
             let by = self.units * if diagonal { 1 << ROOT_BITS } else { i128::from(ROOT) };
-            *sum = ((square.clamp(&-largest, &largest) * by + (1 << (SHIFT - 1))) >> SHIFT) as i64;
-        }
+            ((square.clamp(&-largest, &largest) * by + (1 << (SHIFT - 1))) >> SHIFT) as i64
+        };
+        squares.iter().zip(diagonal(self.size)).map(each).collect()
     }
 }
 

@@ -1,5 +1,6 @@
 use super::super::records::Records;
-use super::super::sum::{Scratch, exact, plain, silence_query_panics};
+use super::super::sum::silence_query_panics;
+use super::super::sum::tests::{exact, plain};
 use super::super::{NoiseSource, Plan, PlanError, Query, Sampler, Sums, Wall, WallError};
 use super::*;
 use crate::budget::{Adjacency, Privacy, Unlimited};
@@ -55,9 +56,7 @@ fn naive(vectors: &[Vec<i64>], size: usize) -> Vec<i128> {
 }
 
 fn rescaled(lattice: &Lattice, squares: &[i128]) -> Vec<i64> {
-    let mut sums = vec![0; squares.len()];
-    lattice.outer.as_ref().unwrap().rescale(squares, &mut sums);
-    sums
+    lattice.outer.as_ref().unwrap().rescale(squares)
 }
 
 fn distance(a: &[i64], b: &[i64]) -> f64 {
@@ -225,7 +224,7 @@ proptest! {
 
 fn summed(records: &mut Records, query: &impl Query, lattice: &Lattice) -> Vec<i64> {
     let mut sums = vec![0; symmetric::width(query.width())];
-    exact((records, None, &mut || false), query, lattice, (&mut Scratch::default(), &mut sums)).unwrap();
+    exact((records, None, &mut || false), query, lattice, &mut sums).unwrap();
     sums
 }
 
@@ -375,15 +374,15 @@ fn a_stopped_release_leaves_no_vector_behind() {
     };
     let mut records = Records::streamed(4, 2, Box::new(pass)).unwrap();
     let expected = summed(&mut records, &Copy(2), &lattice);
-    let (mut scratch, mut calls) = (Scratch::default(), 0);
+    let mut calls = 0;
     let mut stop = || {
         calls += 1;
         calls == 3
     };
-    let stopped = exact((&mut records, None, &mut stop), &Copy(2), &lattice, (&mut scratch, &mut [0; 3]));
+    let stopped = exact((&mut records, None, &mut stop), &Copy(2), &lattice, &mut [0; 3]);
     assert!(matches!(stopped, Err(WallError::Stopped)));
     let mut sums = vec![0; 3];
-    exact((&mut records, None, &mut || false), &Copy(2), &lattice, (&mut scratch, &mut sums)).unwrap();
+    exact((&mut records, None, &mut || false), &Copy(2), &lattice, &mut sums).unwrap();
     assert_eq!(sums, expected);
 }
 

@@ -1,6 +1,6 @@
 //! The releases of a run, fixed before a record is read.
 
-use super::error::PlanError;
+use super::error::{PlanError, WallError};
 use super::geometry::{Distance, Geometry};
 use super::lattice::Lattice;
 use super::release::{Draws, Sums};
@@ -36,6 +36,17 @@ pub(super) struct Group {
     pub(super) sample: Vec<usize>,
     /// Log weight of one lattice unit of a score, in units of 1/[`LOG_UNIT`].
     pub(super) weight: u64,
+}
+
+impl Group {
+    /// Whether its contributions are those of a query of this width and block.
+    pub(super) fn takes(&self, (width, block): (usize, usize)) -> Result<(), WallError> {
+        let planned = self.lattice.outer.as_ref().map_or(self.entry.width, |outer| outer.size);
+        if planned != width {
+            return Err(WallError::Width { planned, given: width });
+        }
+        if block < width && !self.lattice.is_ball() { Err(WallError::Sparse) } else { Ok(()) }
+    }
 }
 
 /// The releases of a run, priced as a whole.

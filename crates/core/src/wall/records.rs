@@ -1,7 +1,9 @@
 //! The private records.
 
-use super::WallError;
+use super::lattice::Lattice;
 use super::sampler::Batch;
+use super::sum::{Contributor, Total};
+use super::{Job, Partial, Query, WallError};
 use std::ops::ControlFlow;
 
 /// Reads all rows, or those of the given indices in increasing order, and passes them to its second argument in
@@ -19,6 +21,28 @@ type EachUnits<'a> = &'a mut dyn FnMut(&[f64], &[usize]) -> ControlFlow<()>;
 /// Whether a pass should end early.
 pub(super) type Stop<'a> = &'a mut dyn FnMut() -> bool;
 
+/// Where records are that this process does not read: other processes, or a cluster.
+///
+/// # Privacy
+/// The wall does not rely on it for anything but what [`Partial`] states: which units each part of a sum has, which must be numbered alike
+/// in all releases, each a function of its own rows, and protected as the records are on its way. No value may decide whether a part
+/// fails, is tried again or is lost.
+pub trait Place: Send {
+    /// Number of privacy units.
+    fn units(&self) -> usize;
+    /// Values in a row.
+    fn width(&self) -> usize;
+    /// How those who read the records turn them into rows; part of each job.
+    fn encoding(&self) -> String {
+        String::new()
+    }
+    /// The sums of the contributions of all units to a job, in any number of parts. It should end early once `stop` returns true.
+    ///
+    /// # Errors
+    /// [`WallError::Place`] if records could not be read, and those of the job.
+    fn add(&mut self, job: &Job, stop: &mut dyn FnMut() -> bool) -> Result<Vec<Partial>, WallError>;
+}
+
 /// The private records, row by row, of privacy units that have one row each, or [any number](Self::of_units).
 ///
 /// # Privacy
@@ -35,16 +59,29 @@ pub struct Records {
     /// Rows that each unit begins after, and at last all rows; empty if each row is a unit.
     starts: Vec<usize>,
     /// Rows that a unit counts as at least.
-    least: usize,
+    pub(super) least: usize,
     pass: Option<Box<UnitPass>>,
+    pub(super) place: Option<Box<dyn Place>>,
 }
 
 /// Consecutive units: their rows, and where each begins.
 #[derive(Clone, Copy)]
-pub(super) struct Units<'a> {
-    values: &'a [f64],
-    starts: &'a [usize],
-    width: usize,
+pub(crate) struct Units<'a> {
+    pub(super) values: &'a [f64],
+    pub(super) starts: &'a [usize],
+    pub(super) width: usize,
+    /// Rows that a unit counts as at least.
+    pub(super) least: usize,
+}
+
+/// Rows that each unit begins after, and at last all rows, from the number of rows of each.
+pub(super) fn starts(rows: &[usize]) -> Vec<usize> {
+    let mut starts = vec![0];
+    starts.extend(rows.iter().scan(0usize, |row, rows| {
+        *row = row.saturating_add(*rows);
+        Some(*row)
+    }));
+    starts
 }
 
 impl<'a> Units<'a> {
@@ -81,7 +118,15 @@ impl Records {
         if width == 0 || !values.len().is_multiple_of(width) {
             return Err(WallError::Shape { width });
         }
-        Ok(Self { units: values.len() / width, values, width, starts: Vec::new(), least: 1, pass: None })
+        Ok(Self {
+            units: values.len() / width,
+            values,
+            width,
+            starts: Vec::new(),
+            least: 1,
+            pass: None,
+            place: None,
+        })
     }
 
     /// Units of several rows of `width` values: `rows` has the number of rows of each, in the order of `values`.
@@ -95,16 +140,12 @@ impl Records {
     /// # Errors
     /// [`WallError::Shape`] if the numbers of rows do not add up to those of the values, or rows have no values.
     pub fn of_units(values: Vec<f64>, width: usize, rows: &[usize]) -> Result<Self, WallError> {
-        let mut starts = vec![0];
-        starts.extend(rows.iter().scan(0usize, |row, rows| {
-            *row = row.saturating_add(*rows);
-            Some(*row)
-        }));
+        let starts = starts(rows);
         let all = starts.last().and_then(|rows| rows.checked_mul(width));
         if width == 0 || all != Some(values.len()) {
             return Err(WallError::Shape { width });
         }
-        Ok(Self { units: rows.len(), values, width, starts, least: 1, pass: None })
+        Ok(Self { units: rows.len(), values, width, starts, least: 1, pass: None, place: None })
     }
 
     /// Rows of `width` values that do not fit in memory: each release is a pass over all of them, or over those of
@@ -136,7 +177,15 @@ impl Records {
         if width == 0 {
             return Err(WallError::Shape { width });
         }
-        Ok(Self { values: Vec::new(), width, units, starts: Vec::new(), least: 1, pass: Some(pass) })
+        Ok(Self {
+            values: Vec::new(),
+            width,
+            units,
+            starts: Vec::new(),
+            least: 1,
+            pass: Some(pass),
+            place: None,
+        })
     }
 
     /// The same units, each of whose rows counts as one over this number, or over the number of its rows if that is larger.
@@ -148,19 +197,55 @@ impl Records {
         Self { least: rows.max(1), ..self }
     }
 
+    /// Records that are elsewhere.
+    ///
+    /// # Privacy
+    /// That of [`Place`] and of [`Job`].
+    ///
+    /// # Errors
+    /// [`WallError::Shape`] if rows have no values.
+    pub fn at(place: Box<dyn Place>) -> Result<Self, WallError> {
+        let (units, width) = (place.units(), place.width());
+        if width == 0 {
+            return Err(WallError::Shape { width });
+        }
+        Ok(Self {
+            values: Vec::new(),
+            width,
+            units,
+            starts: Vec::new(),
+            least: 1,
+            pass: None,
+            place: Some(place),
+        })
+    }
+
+    /// The sum of the contributions of a batch: on the lattice, or as they are if it is `open`, which is not private.
+    pub(super) fn sum(
+        &mut self,
+        batch: Batch<'_>,
+        stop: Stop<'_>,
+        query: &impl Query,
+        (lattice, width, open): (&Lattice, usize, bool),
+    ) -> Result<Total, WallError> {
+        let mut total = if open { Total::Plain(vec![0.0; width]) } else { Total::zeros(lattice, width) };
+        self.blocks(batch, stop, |units, batch| query.add(units, batch, lattice, &mut total))?;
+        Ok(total)
+    }
+
     /// Calls `each` with blocks of units, and with the indices of the batch in them, until the batch is complete.
     ///
     /// # Errors
     /// [`WallError::Stopped`] if a pass over streamed rows was ended early: there is nothing to release then.
-    pub(super) fn blocks(
+    fn blocks(
         &mut self,
         batch: Batch<'_>,
         stop: Stop<'_>,
         mut each: impl FnMut(Units<'_>, Batch<'_>),
     ) -> Result<(), WallError> {
-        let width = self.width;
+        let (width, least) = (self.width, self.least);
         let Some(pass) = &mut self.pass else {
-            each(Units { values: &self.values, starts: &self.starts, width }, batch);
+            each(Units { values: &self.values, starts: &self.starts, width, least }, batch);
             return Ok(());
         };
         let mut sorted = batch.map(<[usize]>::to_vec);
@@ -172,7 +257,7 @@ impl Records {
             if stopped {
                 return ControlFlow::Break(());
             }
-            let units = Units { values, starts, width }.first(left);
+            let units = Units { values, starts, width, least }.first(left);
             left -= units.len();
             each(units, None);
             ControlFlow::Continue(())
@@ -181,7 +266,7 @@ impl Records {
             return Err(WallError::Stopped);
         }
         let absent = vec![f64::NAN; width];
-        (0..left).for_each(|_| each(Units { values: &absent, starts: &[], width }, None));
+        (0..left).for_each(|_| each(Units { values: &absent, starts: &[], width, least }, None));
         Ok(())
     }
 }

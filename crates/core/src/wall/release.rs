@@ -2,11 +2,12 @@
 
 use super::{Geometry, Sampler};
 use crate::budget::Guarantee;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// A number of noisy sums of the same kind.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Sums {
     /// Description of the sum on the receipt.
     pub what: String,

@@ -1,8 +1,9 @@
 //! Sampling of the records of a release, and the accounting event of each sampler.
 
 use reticent_accounting::{Event, Mechanism, Sampling};
-use reticent_noise::{NoiseError, NoiseSource};
+use reticent_noise::{NoiseError, NoiseSource, SampleKey};
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// How the records of each release are sampled. The same value samples them and names the accounting event.
 ///
@@ -88,10 +89,21 @@ impl Sampler {
         }
     }
 
+    /// The sampled units of a range, if a unit's coin decides alone whether it is; `None` for all units, or for another sampler.
+    pub(super) fn sampled(self, key: &SampleKey, units: Range<usize>) -> Option<Vec<usize>> {
+        let Self::Poisson { rate } = self else { return None };
+        Some(key.sampled(units, rate.0).collect())
+    }
+
+    /// Whether any part of the units can be sampled without the others.
+    pub(super) fn in_parts(self) -> bool {
+        matches!(self, Self::Full | Self::Poisson { .. })
+    }
+
     /// Samples the rows of a step (from 0). `state` belongs to this sampler: the order of a pass, or the last batch.
     pub(super) fn choose<'a>(
         self,
-        step: u64,
+        (step, key): (u64, &SampleKey),
         rows: usize,
         source: &mut NoiseSource,
         state: &'a mut Vec<usize>,
@@ -99,11 +111,7 @@ impl Sampler {
         match self {
             Self::Full => return Ok(None),
             Self::Fixed { batch } => *state = source.coins()?.subset(rows, batch)?,
-            Self::Poisson { rate } => {
-                state.clear();
-                let mut coins = source.coins()?;
-                state.extend((0..rows).filter(|_| coins.bernoulli_dyadic(rate.0)));
-            }
+            Self::Poisson { .. } => *state = self.sampled(key, 0..rows).unwrap_or_default(),
             Self::Pass { batch } => {
                 let place = (step % rows.div_ceil(batch).max(1) as u64) as usize;
                 if place == 0 {

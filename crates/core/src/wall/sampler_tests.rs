@@ -1,6 +1,18 @@
 use super::*;
 use reticent_noise::NoiseSource;
 
+/// With a key of its own for each release, as in a wall.
+fn choose<'a>(
+    sampler: Sampler,
+    step: u64,
+    records: usize,
+    source: &mut NoiseSource,
+    state: &'a mut Vec<usize>,
+) -> Result<Batch<'a>, NoiseError> {
+    let key = source.sample_key()?;
+    sampler.choose((step, &key), records, source, state)
+}
+
 fn rows(batch: Batch<'_>) -> Vec<usize> {
     batch.unwrap().to_vec()
 }
@@ -14,7 +26,7 @@ fn fixed_batches_are_distinct_and_uniform() {
     let mut state = Vec::new();
     for step in 0..steps {
         let sampler = Sampler::Fixed { batch };
-        let chosen = rows(sampler.choose(step, records, &mut source, &mut state).unwrap());
+        let chosen = rows(choose(sampler, step, records, &mut source, &mut state).unwrap());
         let distinct: std::collections::BTreeSet<_> = chosen.iter().collect();
         assert_eq!(distinct.len(), batch);
         chosen.iter().for_each(|&row| uses[row] += 1.0);
@@ -36,7 +48,7 @@ fn poisson_rate_is_the_accounted_one() {
     let mut sizes = std::collections::BTreeSet::new();
     let mut total = 0;
     for step in 0..steps {
-        let size = sampler.choose(step, records, &mut source, &mut state).unwrap().unwrap().len();
+        let size = choose(sampler, step, records, &mut source, &mut state).unwrap().unwrap().len();
         total += size;
         sizes.insert(size);
     }
@@ -71,7 +83,7 @@ fn a_pass_uses_each_record_once() {
         let mut order = Vec::new();
         for place in 0..per_pass {
             let step = pass * per_pass + place;
-            let batch = sampler.choose(step, records, &mut source, &mut state).unwrap();
+            let batch = choose(sampler, step, records, &mut source, &mut state).unwrap();
             assert_eq!(batch.unwrap().len() as f64, sampler.expected(step, records));
             order.extend(rows(batch));
         }

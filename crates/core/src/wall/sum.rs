@@ -1,14 +1,16 @@
 //! Exact sums of contributions, in parallel.
 
+use super::Query;
 use super::lattice::Lattice;
 use super::outer::{self, Outer};
-use super::records::{Records, Stop};
+use super::records::Units;
 use super::sampler::Batch;
-use super::{Query, WallError};
 use crate::math::matrix;
 use crate::threads;
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 use std::cell::Cell;
+use std::ops::Range;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
 
@@ -17,9 +19,6 @@ const PARALLEL: usize = 1 << 15;
 /// Number of parts of a floating-point sum, whatever the number of threads: its rounding depends on the order of
 /// additions.
 const PLAIN_PARTS: usize = 16;
-
-/// The input of a sum: the records, the batch, and whether the pass should end early.
-pub(super) type From<'a> = (&'a mut Records, Batch<'a>, Stop<'a>);
 
 /// Working memory of one thread.
 #[derive(Default)]
@@ -34,17 +33,33 @@ pub(super) struct Scratch {
     unit: (Vec<usize>, Vec<f64>),
 }
 
+/// The values in a row, and the rows that a unit counts as at least.
+#[derive(Clone, Copy)]
+struct Shape {
+    wide: usize,
+    least: usize,
+}
+
+impl Shape {
+    /// Whether these rows are a single one that counts as a whole.
+    #[inline(always)]
+    fn is_one(self, rows: &[f64]) -> bool {
+        rows.len() == self.wide && self.least == 1
+    }
+}
+
 impl Scratch {
     /// Computes one contribution: its values in its blocks of this size. Nothing of another record remains in the
     /// working memory. An absent record, a query that panics, and one that repeats a block or names a missing one
-    /// contribute nothing.
-    fn contribute(&mut self, record: &[f64], query: &impl Query, size: usize, width: usize) {
+    /// contribute nothing; returns whether the record is present and the query did not panic.
+    fn contribute(&mut self, record: &[f64], query: &impl Query, size: usize, width: usize) -> bool {
         let Self { blocks, real, .. } = self;
         blocks.clear();
         real.clear();
         if !record.iter().fold(true, |so_far, x| so_far & x.is_finite()) {
             // The lattice maps it as any contribution that is not finite.
-            return real.resize(if size < width { 0 } else { width }, f64::NAN);
+            real.resize(if size < width { 0 } else { width }, f64::NAN);
+            return false;
         }
         SILENT.set(true);
         let outcome = panic::catch_unwind(AssertUnwindSafe(|| {
@@ -60,24 +75,24 @@ impl Scratch {
         if outcome.is_err() {
             real.fill(f64::NAN);
         }
+        outcome.is_ok()
     }
 
-    /// Computes the contribution of a unit with several rows of `wide` values: the mean of those of its rows that are finite. The wall clips
-    /// whatever it is.
+    /// Computes the contribution of a unit with several rows: the mean of those of its rows that are finite, or their sum over the least number that a
+    /// unit counts as if there are fewer. The wall clips whatever it is.
     #[cold]
     fn contribute_mean(
         &mut self,
         rows: &[f64],
         query: &impl Query,
-        (wide, size, width): (usize, usize, usize),
+        (shape, size, width): (Shape, usize, usize),
     ) {
         let (mut names, mut total) = std::mem::take(&mut self.unit);
         names.clear();
         total.clear();
         let mut present = 0.0;
-        for row in rows.chunks_exact(wide) {
-            self.contribute(row, query, size, width);
-            if !self.real.iter().all(|x| x.is_finite()) {
+        for row in rows.chunks_exact(shape.wide) {
+            if !self.contribute(row, query, size, width) || !self.real.iter().all(|x| x.is_finite()) {
                 continue;
             }
             present += 1.0;
@@ -90,7 +105,8 @@ impl Scratch {
                 total[place * size..].iter_mut().zip(values).for_each(|(sum, x)| *sum += x);
             }
         }
-        total.iter_mut().for_each(|x| *x /= present);
+        let counted = f64::max(present, shape.least as f64);
+        total.iter_mut().for_each(|x| *x /= counted);
         std::mem::swap(&mut self.blocks, &mut names);
         std::mem::swap(&mut self.real, &mut total);
         if size == width && self.blocks.is_empty() {
@@ -107,12 +123,12 @@ impl Scratch {
         &mut self,
         rows: &[f64],
         query: &impl Query,
-        (wide, size, width): (usize, usize, usize),
+        (shape, size, width): (Shape, usize, usize),
     ) {
-        if rows.len() == wide {
+        if shape.is_one(rows) {
             self.contribute(rows, query, size, width);
         } else {
-            self.contribute_mean(rows, query, (wide, size, width));
+            self.contribute_mean(rows, query, (shape, size, width));
         }
     }
 
@@ -120,13 +136,13 @@ impl Scratch {
     /// blocks is the norm of all.
     fn add(
         &mut self,
-        (rows, wide): (&[f64], usize),
+        (rows, shape): (&[f64], Shape),
         query: &impl Query,
         size: usize,
         lattice: &Lattice,
         sum: &mut [i64],
     ) {
-        self.contribute_unit(rows, query, (wide, size, sum.len()));
+        self.contribute_unit(rows, query, (shape, size, sum.len()));
         let Self { blocks, real, units, .. } = self;
         let sparse = size < sum.len();
         units.clear();
@@ -148,27 +164,27 @@ impl Scratch {
     /// $\langle A, B\rangle \ge 0$: the same bounds as for one vector. Attacked by `units_of_vectors_stay_within_the_trace`.
     fn add_vectors<T: Copy>(
         &mut self,
-        (rows, wide, query): (&[f64], usize, &impl Query),
+        (rows, shape, query): (&[f64], Shape, &impl Query),
         (size, outer): (usize, Option<&Outer>),
         sum: &mut [T],
         plus: impl Fn(T, f64) -> T,
     ) {
-        if rows.len() == wide {
+        if shape.is_one(rows) {
             self.contribute(rows, query, size, size);
             return self.add_vector((size, outer.map(|outer| &outer.vectors)), sum, plus);
         }
         let mut found = std::mem::take(&mut self.unit.1);
         found.clear();
-        for row in rows.chunks_exact(wide) {
+        for row in rows.chunks_exact(shape.wide) {
             self.contribute(row, query, size, size);
             if self.real.iter().all(|x| x.is_finite()) && !self.blocks.is_empty() {
                 found.extend_from_slice(&self.real);
             }
         }
         match outer {
-            Some(outer) => outer.round_unit(&mut found, &mut self.units),
+            Some(outer) => outer.round_unit(&mut found, shape.least, &mut self.units),
             None => {
-                let root = ((found.len() / size) as f64).sqrt();
+                let root = ((found.len() / size).max(shape.least) as f64).sqrt();
                 found.iter_mut().for_each(|x| *x /= root);
             }
         }
@@ -260,93 +276,130 @@ fn scatter<T: Copy>(blocks: &[usize], size: usize, values: &[T], sums: &mut [T],
     }
 }
 
-/// Calls `add` with the rows of each unit of a batch, and with a sum that holds zeros: the one to fill, or those of this many parts, which `plus` then joins in order.
-/// After the last unit of a sum it calls `end`.
+/// A sum of contributions: of those on the lattice, of products of vectors in steps of theirs, or of those as they are, which is not private.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Total {
+    Units(Vec<i64>),
+    Squares(Vec<i128>),
+    #[serde(skip)]
+    Plain(Vec<f64>),
+}
+
+impl Total {
+    /// Zeros for a release of this width.
+    pub(super) fn zeros(lattice: &Lattice, width: usize) -> Self {
+        if lattice.outer.is_some() { Self::Squares(vec![0; width]) } else { Self::Units(vec![0; width]) }
+    }
+
+    /// Adds another part of the sum; returns whether it was one.
+    pub(super) fn join(&mut self, part: &Self) -> bool {
+        match (self, part) {
+            (Self::Units(sum), Self::Units(part)) if sum.len() == part.len() => {
+                sum.iter_mut().zip(part).for_each(|(sum, x)| *sum = sum.wrapping_add(*x));
+            }
+            (Self::Squares(sum), Self::Squares(part)) if sum.len() == part.len() => {
+                sum.iter_mut().zip(part).for_each(|(sum, x)| *sum = sum.wrapping_add(*x));
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// The sum in units of the lattice of the noise, if it is private.
+    pub(super) fn units(self, lattice: &Lattice) -> Vec<i64> {
+        match (self, &lattice.outer) {
+            (Self::Squares(squares), Some(outer)) => outer.rescale(&squares),
+            (Self::Units(sums), _) => sums,
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// A query, whichever it is: one virtual call for each block of units.
+pub(crate) trait Contributor: Sync {
+    /// That of [`Query`].
+    fn shape(&self) -> (usize, usize);
+    /// Adds the contributions of a batch of these units.
+    fn add(&self, units: Units<'_>, batch: Batch<'_>, lattice: &Lattice, total: &mut Total);
+}
+
+impl<Q: Query> Contributor for Q {
+    fn shape(&self) -> (usize, usize) {
+        (self.width(), self.block())
+    }
+
+    /// Sums of integers do not depend on their order, so neither does the result on the number of threads or processes, nor on how many
+    /// rows are read at a time. Attacked by `sums_do_not_depend_on_threads`, `sums_do_not_depend_on_blocks`, `blocks_are_summed_exactly` and
+    /// `processes_that_share_the_records_give_the_same_integers`.
+    fn add(&self, units: Units<'_>, batch: Batch<'_>, lattice: &Lattice, total: &mut Total) {
+        let shape = Shape { wide: units.width, least: units.least };
+        let (outer, threads) = (lattice.outer.as_deref(), threads::number());
+        match (total, outer) {
+            (Total::Units(sum), _) => {
+                let size = if lattice.is_ball() { self.block().clamp(1, sum.len()) } else { sum.len() };
+                let add = |one: &mut Scratch, rows: &[f64], sum: &mut [i64]| {
+                    one.add((rows, shape), self, size, lattice, sum);
+                };
+                let parts = if threads == 1 { 1 } else { 4 * threads };
+                in_parts((units, batch), (parts, sum), (add, |_, _| ()), i64::wrapping_add);
+            }
+            (Total::Squares(sum), outer) => {
+                let size = outer.map_or(0, |outer| outer.size);
+                let plus = |sum: i128, x: f64| sum + x as i128;
+                let add = |one: &mut Scratch, rows: &[f64], sum: &mut [i128]| {
+                    one.add_vectors((rows, shape, self), (size, outer), sum, plus);
+                };
+                let end = |one: &mut Scratch, sum: &mut [i128]| one.add_block(size, sum, plus);
+                in_parts((units, batch), (threads, sum), (add, end), |a, b| a + b);
+            }
+            (Total::Plain(sum), Some(outer)) => {
+                let plus = |sum: f64, x: f64| sum + x;
+                let add = |one: &mut Scratch, rows: &[f64], sum: &mut [f64]| {
+                    one.add_vectors((rows, shape, self), (outer.size, None), sum, plus);
+                };
+                let end = |one: &mut Scratch, sum: &mut [f64]| one.add_block(outer.size, sum, plus);
+                in_parts((units, batch), (PLAIN_PARTS, sum), (add, end), plus);
+            }
+            (Total::Plain(sum), None) => {
+                let size = self.block().clamp(1, sum.len());
+                let add = |one: &mut Scratch, rows: &[f64], sum: &mut [f64]| {
+                    one.contribute_unit(rows, self, (shape, size, sum.len()));
+                    scatter(&one.blocks, size, &one.real, sum, |sum, x| sum + x);
+                };
+                in_parts((units, batch), (PLAIN_PARTS, sum), (add, |_, _| ()), |sum, x| sum + x);
+            }
+        }
+    }
+}
+
+/// Calls `add` with the rows of each unit of a batch, and with the sum, or with one of this many parts that hold zeros, which `plus` then joins in
+/// order. After the last unit of a sum it calls `end`.
 fn in_parts<T: Copy + Default + Send>(
-    (records, batch, stop): From<'_>,
-    (parts, scratch, sum): (usize, &mut Scratch, &mut [T]),
+    (units, batch): (Units<'_>, Batch<'_>),
+    (parts, sum): (usize, &mut [T]),
     (add, end): (impl Fn(&mut Scratch, &[f64], &mut [T]) + Sync, impl Fn(&mut Scratch, &mut [T]) + Sync),
     plus: impl Fn(T, T) -> T,
-) -> Result<(), WallError> {
+) {
     let width = sum.len();
-    records.blocks(batch, stop, |units, batch| {
-        let count = batch.map_or(units.len(), <[usize]>::len);
-        let rows = |i: usize| units.rows(batch.map_or(i, |batch| batch[i]));
-        if count * width < PARALLEL || parts == 1 {
-            return (0..count).for_each(|i| add(scratch, rows(i), sum));
-        }
-        let one = |part: usize| {
-            let (mut scratch, mut sum) = (Scratch::default(), vec![T::default(); width]);
-            (part * count / parts..(part + 1) * count / parts)
-                .for_each(|i| add(&mut scratch, rows(i), &mut sum));
-            end(&mut scratch, &mut sum);
-            sum
-        };
-        for part in threads::install(|| (0..parts).into_par_iter().map(one).collect::<Vec<_>>()) {
-            sum.iter_mut().zip(part).for_each(|(sum, x)| *sum = plus(*sum, x));
-        }
-    })?;
-    end(scratch, sum);
-    Ok(())
-}
-
-/// Puts the sum of the contributions of a batch in lattice units into `sum`, which holds zeros.
-///
-/// Sums of integers do not depend on their order, so neither does the result on the number of threads, nor on how many
-/// rows are read at a time. Attacked by `sums_do_not_depend_on_threads`, `sums_do_not_depend_on_blocks` and `blocks_are_summed_exactly`.
-pub(super) fn exact(
-    from: From<'_>,
-    query: &impl Query,
-    lattice: &Lattice,
-    (scratch, sum): (&mut Scratch, &mut [i64]),
-) -> Result<(), WallError> {
-    let wide = from.0.width;
-    if let Some(outer) = &lattice.outer {
-        let plus = |sum, x: f64| sum + x as i128;
-        let add = |one: &mut Scratch, rows: &[f64], sum: &mut [i128]| {
-            one.add_vectors((rows, wide, query), (outer.size, Some(outer)), sum, plus);
-        };
-        let end = |one: &mut Scratch, sum: &mut [i128]| one.add_block(outer.size, sum, plus);
-        // An own block: one of a release that was stopped must not be part of this one.
-        let (mut scratch, mut squares) = (Scratch::default(), vec![0; sum.len()]);
-        in_parts(from, (threads::number(), &mut scratch, &mut squares), (add, end), |a, b| a + b)?;
-        outer.rescale(&squares, sum);
-        return Ok(());
-    }
-    let size = if lattice.is_ball() { query.block().clamp(1, sum.len()) } else { sum.len() };
-    let parts = match threads::number() {
-        1 => 1,
-        threads => 4 * threads,
+    let count = batch.map_or(units.len(), <[usize]>::len);
+    let some = |range: Range<usize>, sum: &mut [T]| {
+        let mut scratch = Scratch::default();
+        range.for_each(|i| add(&mut scratch, units.rows(batch.map_or(i, |batch| batch[i])), sum));
+        end(&mut scratch, sum);
     };
-    let add =
-        |one: &mut Scratch, rows: &[f64], sum: &mut [i64]| one.add((rows, wide), query, size, lattice, sum);
-    in_parts(from, (parts, scratch, sum), (add, |_: &mut Scratch, _: &mut [i64]| ()), i64::wrapping_add)
-}
-
-/// Puts the sum of the contributions of a batch into `sum`, which holds zeros. Not private.
-pub(super) fn plain(
-    from: From<'_>,
-    query: &impl Query,
-    lattice: &Lattice,
-    sum: &mut [f64],
-) -> Result<(), WallError> {
-    let (wide, plus) = (from.0.width, |sum: f64, x: f64| sum + x);
-    if let Some(outer) = &lattice.outer {
-        let add = |one: &mut Scratch, rows: &[f64], sum: &mut [f64]| {
-            one.add_vectors((rows, wide, query), (outer.size, None), sum, plus);
-        };
-        let end = |one: &mut Scratch, sum: &mut [f64]| one.add_block(outer.size, sum, plus);
-        return in_parts(from, (PLAIN_PARTS, &mut Scratch::default(), sum), (add, end), plus);
+    if count * width < PARALLEL || parts == 1 {
+        return some(0..count, sum);
     }
-    let size = query.block().clamp(1, sum.len());
-    let add = |scratch: &mut Scratch, rows: &[f64], sum: &mut [f64]| {
-        scratch.contribute_unit(rows, query, (wide, size, sum.len()));
-        scatter(&scratch.blocks, size, &scratch.real, sum, plus);
+    let one = |part: usize| {
+        let mut sum = vec![T::default(); width];
+        some(part * count / parts..(part + 1) * count / parts, &mut sum);
+        sum
     };
-    let end = |_: &mut Scratch, _: &mut [f64]| ();
-    in_parts(from, (PLAIN_PARTS, &mut Scratch::default(), sum), (add, end), plus)
+    for part in threads::install(|| (0..parts).into_par_iter().map(one).collect::<Vec<_>>()) {
+        sum.iter_mut().zip(part).for_each(|(sum, x)| *sum = plus(*sum, x));
+    }
 }
 
 #[cfg(test)]
 #[path = "sum_tests.rs"]
-mod tests;
+pub(super) mod tests;

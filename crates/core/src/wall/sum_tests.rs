@@ -1,6 +1,36 @@
+use super::super::WallError;
 use super::super::geometry::{Block, Distance, Geometry};
+use super::super::records::Records;
 use super::*;
 use reticent_noise::Resolution;
+
+type From<'a> = (&'a mut Records, Batch<'a>, &'a mut dyn FnMut() -> bool);
+
+/// The sum in units of the noise's lattice, as a release computes it.
+pub(in crate::wall) fn exact(
+    (records, batch, stop): From<'_>,
+    query: &impl Query,
+    lattice: &Lattice,
+    sum: &mut [i64],
+) -> Result<(), WallError> {
+    let found = records.sum(batch, stop, query, (lattice, sum.len(), false))?.units(lattice);
+    sum.copy_from_slice(&found);
+    Ok(())
+}
+
+/// The sum without privacy.
+pub(in crate::wall) fn plain(
+    (records, batch, stop): From<'_>,
+    query: &impl Query,
+    lattice: &Lattice,
+    sum: &mut [f64],
+) -> Result<(), WallError> {
+    let Total::Plain(found) = records.sum(batch, stop, query, (lattice, sum.len(), true))? else {
+        panic!("it is not private")
+    };
+    sum.copy_from_slice(&found);
+    Ok(())
+}
 
 struct Copy(usize);
 
@@ -22,8 +52,7 @@ const ROWS: usize = 40;
 fn sum(values: &[f64], lattice: &Lattice) -> Vec<i64> {
     let mut records = Records::new(values.to_vec(), WIDTH).unwrap();
     let mut sum = vec![0; WIDTH];
-    exact((&mut records, None, &mut || false), &Copy(WIDTH), lattice, (&mut Scratch::default(), &mut sum))
-        .unwrap();
+    exact((&mut records, None, &mut || false), &Copy(WIDTH), lattice, &mut sum).unwrap();
     sum
 }
 
@@ -126,7 +155,7 @@ impl Query for Dense {
 
 fn of(records: &mut Records, query: &impl Query, lattice: &Lattice) -> Vec<i64> {
     let mut sum = vec![0; query.width()];
-    exact((records, None, &mut || false), query, lattice, (&mut Scratch::default(), &mut sum)).unwrap();
+    exact((records, None, &mut || false), query, lattice, &mut sum).unwrap();
     sum
 }
 
@@ -205,8 +234,8 @@ fn sparse_neighbours_never_differ_by_more_than_the_sensitivity() {
 #[test]
 fn absent_records_contribute_nothing() {
     /// Writes finite numbers for any record, also for an absent one.
-    struct Total;
-    impl Query for Total {
+    struct Everything;
+    impl Query for Everything {
         fn width(&self) -> usize {
             WIDTH
         }
@@ -222,7 +251,7 @@ fn absent_records_contribute_nothing() {
         Geometry::Box { lower: vec![-1.0; WIDTH], upper: vec![1.0; WIDTH] },
     ] {
         let lattice = Lattice::new(&geometry, WIDTH, Distance::Diameter, 2.0, Resolution::Bits23).unwrap();
-        let alone = of(&mut Records::new(present.clone(), WIDTH).unwrap(), &Total, &lattice);
+        let alone = of(&mut Records::new(present.clone(), WIDTH).unwrap(), &Everything, &lattice);
         for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
             for place in 0..WIDTH {
                 let mut all = present.clone();
@@ -230,11 +259,11 @@ fn absent_records_contribute_nothing() {
                 row[place] = value;
                 all.splice(WIDTH * 7..WIDTH * 7, row);
                 let mut records = Records::new(all, WIDTH).unwrap();
-                assert_eq!(of(&mut records, &Total, &lattice), alone, "{geometry:?} {value} {place}");
+                assert_eq!(of(&mut records, &Everything, &lattice), alone, "{geometry:?} {value} {place}");
                 let (mut open, mut open_alone) = (vec![0.0; WIDTH], vec![0.0; WIDTH]);
-                plain((&mut records, None, &mut || false), &Total, &lattice, &mut open).unwrap();
+                plain((&mut records, None, &mut || false), &Everything, &lattice, &mut open).unwrap();
                 let mut alone = Records::new(present.clone(), WIDTH).unwrap();
-                plain((&mut alone, None, &mut || false), &Total, &lattice, &mut open_alone).unwrap();
+                plain((&mut alone, None, &mut || false), &Everything, &lattice, &mut open_alone).unwrap();
                 assert_eq!(open, open_alone);
             }
         }
@@ -242,7 +271,7 @@ fn absent_records_contribute_nothing() {
     // The point of a box nearest to 0, and sparse contributions.
     let geometry = Geometry::Box { lower: vec![0.5; WIDTH], upper: vec![1.0; WIDTH] };
     let lattice = Lattice::new(&geometry, WIDTH, Distance::Diameter, 2.0, Resolution::Bits23).unwrap();
-    let of_row = |row: f64| of(&mut Records::new(vec![row; WIDTH], WIDTH).unwrap(), &Total, &lattice);
+    let of_row = |row: f64| of(&mut Records::new(vec![row; WIDTH], WIDTH).unwrap(), &Everything, &lattice);
     assert_eq!(of_row(f64::NAN), of_row(0.5));
     let geometry = Geometry::Ball { radius: 1.0 };
     let lattice = Lattice::new(&geometry, 2 * BLOCKS, Distance::Diameter, 2.0, Resolution::Bits23).unwrap();

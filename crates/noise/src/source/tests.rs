@@ -25,6 +25,7 @@ fn streams_never_meet() {
     for _ in 0..10_000 {
         assert!(seen.insert(source.coins.u64()));
         assert!(seen.insert(source.laplace.u64()));
+        assert!(seen.insert(source.keys.u64()));
         assert!(seen.insert(source.coarse.side.u64()));
         assert!(seen.insert(source.fine.side.u64()));
     }
@@ -44,6 +45,7 @@ fn kinds_of_draws_are_independent() {
     alone.gaussian(Resolution::Bits23).unwrap().fill(&mut x);
     for y in y.chunks_mut(700) {
         busy.coins().unwrap().permutation(50);
+        busy.sample_key().unwrap();
         busy.laplace(NonZeroU64::MAX, NonZeroU64::MIN).unwrap().draw();
         busy.gaussian(Resolution::Bits40).unwrap().fill(&mut [0; 33]);
         busy.gaussian(Resolution::Bits23).unwrap().fill(y);

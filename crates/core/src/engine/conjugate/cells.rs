@@ -1,20 +1,46 @@
 //! Sparse counts: a record is in few of many cells.
 
-use crate::wall::Query;
+use crate::jobs::Named;
+use crate::wall::{Query, QuerySpec};
+use serde::{Deserialize, Serialize};
 
 /// A record adds 1 to each cell that `of` names, in increasing order, and to no other. If there are many cells, only
 /// these are passed to the wall, so that the time for a record is proportional to its cells and not to all cells.
+#[derive(Serialize, Deserialize)]
 pub(crate) struct Cells<F> {
     /// Number of cells.
     pub(crate) width: usize,
-    /// Calls its argument with the cells of a record.
     pub(crate) of: F,
+}
+
+/// What a record counts in.
+pub(crate) trait Categories: Sync {
+    /// Calls its argument with the cells of a record, in increasing order.
+    fn cells(&self, record: &[f64], cell: &mut dyn FnMut(usize));
+    /// The counts as data.
+    fn spec(_counts: &Cells<Self>) -> Option<QuerySpec>
+    where
+        Self: Sized,
+    {
+        None
+    }
+}
+
+#[cfg(test)]
+impl<F: Fn(&[f64], &mut dyn FnMut(usize)) + Sync> Categories for F {
+    fn cells(&self, record: &[f64], cell: &mut dyn FnMut(usize)) {
+        self(record, cell);
+    }
+}
+
+impl<F: Named> Named for Cells<F> {
+    const NAME: &'static str = F::NAME;
 }
 
 /// Up to this many cells, adding all of them takes no longer than finding the non-zero ones.
 const MAX_DENSE: usize = 64;
 
-impl<F: Fn(&[f64], &mut dyn FnMut(usize)) + Sync> Query for Cells<F> {
+impl<F: Categories> Query for Cells<F> {
     fn width(&self) -> usize {
         self.width
     }
@@ -27,14 +53,18 @@ impl<F: Fn(&[f64], &mut dyn FnMut(usize)) + Sync> Query for Cells<F> {
         if self.width <= MAX_DENSE {
             return blocks.push(0);
         }
-        (self.of)(record, &mut |cell| blocks.push(cell));
+        self.of.cells(record, &mut |cell| blocks.push(cell));
     }
 
     fn contribute(&self, record: &[f64], out: &mut [f64]) {
         if self.width <= MAX_DENSE {
-            return (self.of)(record, &mut |cell| out[cell] = 1.0);
+            return self.of.cells(record, &mut |cell| out[cell] = 1.0);
         }
         out.fill(1.0);
+    }
+
+    fn spec(&self) -> Option<QuerySpec> {
+        F::spec(self)
     }
 }
 

@@ -24,7 +24,7 @@ mod slice;
 
 #[cfg(test)]
 pub(crate) use cells::contribution;
-pub(crate) use cells::{Cells, one_hot_level};
+pub(crate) use cells::{Categories, Cells, one_hot_level};
 pub use counts::{NoisyCounts, Total};
 pub(crate) use counts::{choose, dirichlet};
 pub use noise_distribution::NoiseDistribution;

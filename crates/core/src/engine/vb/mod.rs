@@ -32,7 +32,7 @@ pub use plan::VbPlan;
 pub use share::Share;
 
 use crate::budget::{Guarantee, NotPrivate};
-use crate::wall::{Query, SumId, Wall, WallError};
+use crate::wall::{Query, QuerySpec, SumId, Wall, WallError};
 use reticent_noise::with_wide_vectors;
 use serde::{Deserialize, Serialize};
 
@@ -60,6 +60,11 @@ pub trait ExpectationModel: Sync {
     /// Writes the expected statistics of a record to `out`, which holds zeros. A pure function of the record and of public globals: no local
     /// variable outlives the call.
     fn statistics(&self, expectations: &Self::Expectations, record: &[f64], out: &mut [f64]);
+
+    /// Statistics as data, which another process can compute; `None` if only this one can.
+    fn spec(&self, _expectations: &Self::Expectations) -> Option<QuerySpec> {
+        None
+    }
 
     /// The M-step: globals for these sums. Returns how many parts of them noise had moved out of their domain and
     /// were projected back.
@@ -132,6 +137,10 @@ impl<M: ExpectationModel> Query for Statistics<'_, M> {
 
     fn contribute(&self, record: &[f64], out: &mut [f64]) {
         self.model.statistics(self.expectations, record, out);
+    }
+
+    fn spec(&self) -> Option<QuerySpec> {
+        self.model.spec(self.expectations)
     }
 }
 

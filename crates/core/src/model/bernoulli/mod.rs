@@ -8,7 +8,7 @@
 
 mod plan;
 mod posterior;
-mod query;
+pub(crate) mod query;
 
 pub use plan::BernoulliPlan;
 pub use posterior::Rate;

@@ -1,10 +1,17 @@
 //! The contribution of one record.
 
-use crate::wall::Query;
+use crate::jobs::Named;
+use crate::wall::{Query, QuerySpec};
+use serde::{Deserialize, Serialize};
 
 /// One half for a positive value and minus one half for any other.
-pub(super) struct Signs {
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Signs {
     pub(super) width: usize,
+}
+
+impl Named for Signs {
+    const NAME: &'static str = "bernoulli-signs";
 }
 
 impl Query for Signs {
@@ -16,5 +23,9 @@ impl Query for Signs {
         for (out, &x) in out.iter_mut().zip(record) {
             *out = if x > 0.0 { 0.5 } else { -0.5 };
         }
+    }
+
+    fn spec(&self) -> Option<QuerySpec> {
+        QuerySpec::of(self)
     }
 }

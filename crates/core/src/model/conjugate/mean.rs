@@ -5,7 +5,8 @@ use super::{ConjugatePlan, needs_the_number_of_records};
 use crate::budget::Privacy;
 use crate::engine::conjugate::{NoiseDistribution, NoiseTreatment, Scalar, Sensitivity, StatisticsPlan};
 use crate::field::FieldError;
-use crate::wall::{PlanError, Query, Wall, WallError};
+use crate::jobs::Named;
+use crate::wall::{PlanError, Query, QuerySpec, Wall, WallError};
 use serde::{Deserialize, Serialize};
 
 /// The mean of normal numbers of a known standard deviation that are recorded within public bounds.
@@ -97,8 +98,13 @@ impl ConjugatePlan for MeanPlan {
     }
 }
 
-struct Centred {
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Centred {
     bounds: (f64, f64),
+}
+
+impl Named for Centred {
+    const NAME: &'static str = "bounded-numbers";
 }
 
 impl Query for Centred {
@@ -109,5 +115,9 @@ impl Query for Centred {
     fn contribute(&self, record: &[f64], out: &mut [f64]) {
         let (low, high) = self.bounds;
         out[0] = record[0].clamp(low, high) - 0.5 * (low + high);
+    }
+
+    fn spec(&self) -> Option<QuerySpec> {
+        QuerySpec::of(self)
     }
 }

@@ -16,7 +16,7 @@
 //! Bayesian linear regression from moments is [`RegressionPlan::linear`](crate::model::regression::RegressionPlan::linear).
 
 mod clipped;
-mod mean;
+pub(crate) mod mean;
 mod plan;
 pub(crate) mod single;
 

@@ -5,7 +5,7 @@
 //!
 //! Not for: how columns depend on each other, or levels so many that most have fewer records than the noise.
 
-mod plan;
+pub(crate) mod plan;
 mod posterior;
 
 pub use plan::CategoricalPlan;

@@ -2,15 +2,17 @@
 
 use crate::budget::{Adjacency, Privacy};
 use crate::engine::conjugate::{
-    Cells, NoiseDistribution, NoiseTreatment, NoisyCounts, Sensitivity, StatisticsPlan, Total, one_hot_level,
+    Categories, Cells, NoiseDistribution, NoiseTreatment, NoisyCounts, Sensitivity, StatisticsPlan, Total,
+    one_hot_level,
 };
 use crate::field::FieldError;
+use crate::jobs::Named;
 use crate::model::conjugate::ConjugatePlan;
 use crate::model::conjugate::single::Single;
 use crate::model::conjugate::validate_columns;
 use crate::model::dirichlet::posterior::Shares;
 use crate::model::{Estimate, Posterior};
-use crate::wall::{PlanError, Query, Wall, WallError};
+use crate::wall::{PlanError, Query, QuerySpec, Wall, WallError};
 use crate::{field, threads};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -65,18 +67,7 @@ impl CategoricalPlan {
     }
 
     pub(crate) fn query(&self) -> impl Query {
-        let of = |record: &[f64], cell: &mut dyn FnMut(usize)| {
-            let (mut rest, mut first) = (record, 0);
-            for &inputs in &self.columns {
-                let (column, after) = rest.split_at(inputs);
-                if let Some(level) = level(column) {
-                    cell(first + level);
-                }
-                rest = after;
-                first += levels(inputs);
-            }
-        };
-        Cells { width: self.statistics.width, of }
+        Cells { width: self.statistics.width, of: Levels { columns: &self.columns } }
     }
 
     /// The posterior of each column from noisy counts.
@@ -117,6 +108,34 @@ fn total_from_others(columns: &[&[f64]], own: usize, noise: NoiseDistribution) -
         Total::Unknown
     } else {
         Total::Observed { mean: sum / precision, sd: precision.sqrt().recip() }
+    }
+}
+
+/// The level of each column.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Levels<C> {
+    columns: C,
+}
+
+impl<C> Named for Levels<C> {
+    const NAME: &'static str = "dirichlet-counts";
+}
+
+impl<C: AsRef<[usize]> + Serialize + Sync> Categories for Levels<C> {
+    fn cells(&self, record: &[f64], cell: &mut dyn FnMut(usize)) {
+        let (mut rest, mut first) = (record, 0);
+        for &inputs in self.columns.as_ref() {
+            let (column, after) = rest.split_at(inputs);
+            if let Some(level) = level(column) {
+                cell(first + level);
+            }
+            rest = after;
+            first += levels(inputs);
+        }
+    }
+
+    fn spec(counts: &Cells<Self>) -> Option<QuerySpec> {
+        QuerySpec::of(counts)
     }
 }
 

@@ -44,7 +44,7 @@ mod noise;
 mod parameters;
 mod plan;
 mod posterior;
-mod query;
+pub(crate) mod query;
 mod simplex;
 
 pub use crate::engine::conjugate::NoiseTreatment;

@@ -45,11 +45,13 @@ pub use clip::{ClippingNorm, Simulated};
 pub use posterior::LinearPosterior;
 pub use site::LinearCavity;
 
-use crate::engine::{Block, Noise, Simulate, SiteModel};
+use crate::engine::{Block, ClippedName, Noise, Simulate, SiteModel, Sites, UnbiasedClip};
 use crate::family::{Covariance, Gamma, Gaussian};
+use crate::jobs::Named;
 use crate::math::matrix::{self, EigenError};
 use crate::math::symmetric;
 use crate::model::DefinitionError;
+use crate::wall::QuerySpec;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
@@ -70,7 +72,7 @@ pub enum Response {
 }
 
 /// A regression model, with its prior and its approximating family.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Linear {
     family: Gaussian,
     response: Response,
@@ -81,6 +83,11 @@ pub struct Linear {
 }
 
 impl Linear {
+    /// Whether sites are the same on every platform: the integral of the logistic response uses functions of the system's library.
+    fn is_portable(&self) -> bool {
+        self.response != Response::Logistic
+    }
+
     /// A model with this many inputs, and the same prior variance for all weights and the bias.
     ///
     /// # Errors
@@ -228,6 +235,14 @@ impl Linear {
     }
 }
 
+impl Named for Linear {
+    const NAME: &'static str = "linear-sites";
+}
+
+impl ClippedName for Linear {
+    const CLIPPED: &'static str = "clipped-linear-sites";
+}
+
 impl SiteModel for Linear {
     type Cavity = LinearCavity;
 
@@ -241,6 +256,14 @@ impl SiteModel for Linear {
 
     fn condition(&self, natural: &[f64], cavity: &mut LinearCavity) {
         cavity.prepare(self, natural);
+    }
+
+    fn sites_spec(sites: &Sites<'_, Self>) -> Option<QuerySpec> {
+        if sites.model().is_portable() { QuerySpec::of(sites) } else { None }
+    }
+
+    fn clipped_sites_spec(sites: &Sites<'_, UnbiasedClip<'_, Self>>) -> Option<QuerySpec> {
+        if sites.model().model().is_portable() { QuerySpec::of(sites) } else { None }
     }
 
     fn site(&self, cavity: &LinearCavity, record: &[f64], out: &mut [f64]) {

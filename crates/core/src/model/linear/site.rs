@@ -12,10 +12,11 @@ use super::{Linear, Response, logistic};
 use crate::family::{Covariance, Gamma, Moments};
 use crate::model::network::tilted_gamma;
 use crate::model::tilt::{Tilt, class};
+use serde::{Deserialize, Serialize};
 use std::f64::consts::SQRT_2;
 
 /// Moments of a cavity.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct LinearCavity {
     /// Mean $m$.
     mean: Vec<f64>,

@@ -9,9 +9,11 @@ use super::columns::Independent;
 use super::write_features;
 use crate::family::Moments;
 use crate::math::matrix;
+use serde::{Deserialize, Serialize};
 
 /// The centre of inputs, and the typical length of centred inputs.
-pub(super) struct Frame {
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Frame {
     /// The mean of each input; 0 for the bias.
     pub(super) centre: Vec<f64>,
     /// $R$: the root mean square length of $z$, including the bias.

@@ -297,14 +297,14 @@ impl LogisticPlan {
         let (columns, radius) = (&self.columns, self.radius);
         let all = self.rounds.iter().zip(1..).flat_map(|(round, k)| {
             let by_class = round.sums_noise.map(|noise| {
-                let (width, geometry) = (ClassSums::width(columns), ClassSums::geometry(radius));
+                let (width, geometry) = (ClassSums::width_of(columns), ClassSums::geometry(radius));
                 sums("inputs by class", k, width, geometry, noise, 1)
             });
             let curvature = round.curvature_noise.map(|noise| {
                 let (what, width, geometry) = if by_class.is_some() {
-                    ("centred second moments of inputs", Products::width(columns), Products::geometry())
+                    ("centred second moments of inputs", Products::width_of(columns), Products::geometry())
                 } else {
-                    ("curvature of weighted scores", Curvatures::width(size), Curvatures::geometry(radius))
+                    ("curvature of weighted scores", Curvatures::width_of(size), Curvatures::geometry(radius))
                 };
                 sums(what, k, width, geometry, noise, 1)
             });

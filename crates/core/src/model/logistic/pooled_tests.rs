@@ -259,7 +259,7 @@ fn collinear_levels_have_a_proper_posterior() {
 /// Levels of a column exclude each other: noise in their products is dropped.
 #[test]
 fn levels_exclude_each_other() {
-    let mut values = vec![1.0; Curvatures::width(4)];
+    let mut values = vec![1.0; Curvatures::width_of(4)];
     values[0] = 5.0;
     let released = crate::wall::Released {
         values,

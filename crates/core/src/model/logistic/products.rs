@@ -34,8 +34,8 @@ const LAST: f64 = 0.1;
 /// Prior mean and variance of the average weight of records.
 const PRIOR_WEIGHT: (f64, f64) = (0.93, 0.0025);
 
-impl Products<'_> {
-    pub(super) fn width(columns: &[usize]) -> usize {
+impl Products<()> {
+    pub(super) fn width_of(columns: &[usize]) -> usize {
         symmetric::width(columns.iter().sum::<usize>() + 1)
     }
 

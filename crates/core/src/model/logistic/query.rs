@@ -1,13 +1,16 @@
 //! The contribution of one record to each release.
 
+use crate::jobs::Named;
 use crate::math::symmetric;
 use crate::math::vector::wide_dot;
 use crate::math::vector::{dot, sigmoid};
 use crate::model::logistic::columns::numbers;
 use crate::model::logistic::frame::Frame;
 use crate::model::logistic::{features, weight, write_features};
-use crate::wall::{Geometry, Query};
+use crate::wall::{Geometry, Query, QuerySpec};
 use reticent_noise::with_wide_vectors;
+use serde::{Deserialize, Serialize};
+use std::borrow::Borrow;
 
 /// The largest square of the last coordinate of a curvature's vector, over that of the others: small, so that it takes little of the clipping norm.
 const LAST: f64 = 0.1;
@@ -16,14 +19,15 @@ const LAST: f64 = 0.1;
 pub(super) const RESIDUAL_BOUND: f64 = 0.5;
 
 /// The weighted scores at public weights, $uv(y - p)x$.
-pub(super) struct Scores<'a> {
-    pub(super) weights: &'a [f64],
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Scores<W> {
+    pub(super) weights: W,
     pub(super) radius: f64,
     /// $c$.
     pub(super) bound: f64,
 }
 
-impl Scores<'_> {
+impl Scores<()> {
     /// # Privacy
     /// $|u(y - p)| \le c$ and $\lVert vx\rVert \le r$.
     pub(super) fn geometry(radius: f64, bound: f64) -> Geometry {
@@ -31,24 +35,33 @@ impl Scores<'_> {
     }
 }
 
-impl Query for Scores<'_> {
+impl<W> Named for Scores<W> {
+    const NAME: &'static str = "logistic-scores";
+}
+
+impl<W: AsRef<[f64]> + Serialize + Sync> Query for Scores<W> {
     fn width(&self) -> usize {
-        self.weights.len()
+        self.weights.as_ref().len()
     }
 
     fn contribute(&self, record: &[f64], out: &mut [f64]) {
         let target = write_features(record, out);
-        score(out, target, self.weights, (self.radius, self.bound), 1.0);
+        score(out, target, self.weights.as_ref(), (self.radius, self.bound), 1.0);
+    }
+
+    fn spec(&self) -> Option<QuerySpec> {
+        QuerySpec::of(self)
     }
 }
 
 /// Weighted scores of [centred](Frame) inputs, over their typical length $R$.
-pub(super) struct CentredScores<'a> {
-    pub(super) weights: &'a [f64],
-    pub(super) frame: &'a Frame,
+#[derive(Serialize, Deserialize)]
+pub(crate) struct CentredScores<W, F> {
+    pub(super) weights: W,
+    pub(super) frame: F,
 }
 
-impl CentredScores<'_> {
+impl CentredScores<(), ()> {
     /// # Privacy
     /// As above with $R$ for $r$ and a bound of a half, so over $R$ it is that. $R$ and the centre are released numbers.
     pub(super) fn geometry() -> Geometry {
@@ -56,15 +69,27 @@ impl CentredScores<'_> {
     }
 }
 
-impl Query for CentredScores<'_> {
+impl<W, F> Named for CentredScores<W, F> {
+    const NAME: &'static str = "logistic-centred-scores";
+}
+
+impl<W, F> Query for CentredScores<W, F>
+where
+    W: AsRef<[f64]> + Serialize + Sync,
+    F: Borrow<Frame> + Serialize + Sync,
+{
     fn width(&self) -> usize {
-        self.weights.len()
+        self.weights.as_ref().len()
     }
 
     fn contribute(&self, record: &[f64], out: &mut [f64]) {
-        let radius = self.frame.radius;
-        let target = self.frame.write_features(record, out);
-        score(out, target, self.weights, (radius, RESIDUAL_BOUND), 1.0 / radius);
+        let frame = self.frame.borrow();
+        let target = frame.write_features(record, out);
+        score(out, target, self.weights.as_ref(), (frame.radius, RESIDUAL_BOUND), 1.0 / frame.radius);
+    }
+
+    fn spec(&self) -> Option<QuerySpec> {
+        QuerySpec::of(self)
     }
 }
 
@@ -83,15 +108,16 @@ fn score(x: &mut [f64], target: f64, weights: &[f64], (radius, bound): (f64, f64
 
 /// The vector whose outer product is the slope of the mean of the weighted scores, $uv\,p(1-p)\,xx^T$. The square of its last coordinate is the
 /// variance $u^2v^2p(1-p)$ of a score over $\lVert x\rVert^2$; products of that coordinate with others are not used.
-pub(super) struct Curvatures<'a> {
-    pub(super) weights: &'a [f64],
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Curvatures<W> {
+    pub(super) weights: W,
     pub(super) radius: f64,
     /// $c$.
     pub(super) bound: f64,
 }
 
-impl Curvatures<'_> {
-    pub(super) fn width(size: usize) -> usize {
+impl Curvatures<()> {
+    pub(super) fn width_of(size: usize) -> usize {
         symmetric::width(size + 1)
     }
 
@@ -107,19 +133,27 @@ impl Curvatures<'_> {
     }
 }
 
-impl Query for Curvatures<'_> {
+impl<W> Named for Curvatures<W> {
+    const NAME: &'static str = "logistic-curvatures";
+}
+
+impl<W: AsRef<[f64]> + Serialize + Sync> Query for Curvatures<W> {
     fn width(&self) -> usize {
-        self.weights.len() + 1
+        self.weights.as_ref().len() + 1
     }
 
     fn contribute(&self, record: &[f64], out: &mut [f64]) {
         let Some((last, x)) = out.split_last_mut() else { return };
         write_features(record, x);
-        let p = sigmoid(wide_dot(x, self.weights));
+        let p = sigmoid(wide_dot(x, self.weights.as_ref()));
         let by = weight(x, self.radius) * score_weight(p, self.bound);
         let root = (by * p * (1.0 - p)).sqrt();
         x.iter_mut().for_each(|x| *x *= root);
-        *last = root * (by * Self::last(self.radius)).sqrt();
+        *last = root * (by * Curvatures::last(self.radius)).sqrt();
+    }
+
+    fn spec(&self) -> Option<QuerySpec> {
+        QuerySpec::of(self)
     }
 }
 
@@ -130,35 +164,46 @@ pub(super) fn score_weight(p: f64, bound: f64) -> f64 {
 }
 
 /// The vector whose outer product has the weighted products of centred inputs; the square of its last coordinate is the weight of the record.
-pub(super) struct Products<'a> {
-    pub(super) frame: &'a Frame,
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Products<F> {
+    pub(super) frame: F,
 }
 
-impl Query for Products<'_> {
+impl<F> Named for Products<F> {
+    const NAME: &'static str = "logistic-products";
+}
+
+impl<F: Borrow<Frame> + Serialize + Sync> Query for Products<F> {
     fn width(&self) -> usize {
-        self.frame.centre.len()
+        self.frame.borrow().centre.len()
     }
 
     fn contribute(&self, record: &[f64], out: &mut [f64]) {
-        self.frame.write_features(record, out);
+        let frame = self.frame.borrow();
+        frame.write_features(record, out);
         let Some((last, z)) = out.split_last_mut() else { return };
-        let unit = Self::unit(self.frame);
+        let unit = Products::unit(frame);
         let counts = (unit / dot(z, z).max(1e-300)).min(1.0);
         let root = (counts / unit).sqrt();
         z.iter_mut().for_each(|z| *z *= root);
-        *last = Self::last(counts);
+        *last = Products::last(counts);
+    }
+
+    fn spec(&self) -> Option<QuerySpec> {
+        QuerySpec::of(self)
     }
 }
 
 /// Inputs by class, weighted: the positive parts and, of numeric columns, the negative parts, so that all are
 /// non-negative.
-pub(super) struct ClassSums<'a> {
-    pub(super) columns: &'a [usize],
+#[derive(Serialize, Deserialize)]
+pub(crate) struct ClassSums<C> {
+    pub(super) columns: C,
     pub(super) radius: f64,
 }
 
-impl ClassSums<'_> {
-    pub(super) fn width(columns: &[usize]) -> usize {
+impl ClassSums<()> {
+    pub(super) fn width_of(columns: &[usize]) -> usize {
         2 * (1 + columns.iter().sum::<usize>() + numbers(columns).count())
     }
 
@@ -169,9 +214,13 @@ impl ClassSums<'_> {
     }
 }
 
-impl Query for ClassSums<'_> {
+impl<C> Named for ClassSums<C> {
+    const NAME: &'static str = "logistic-class-sums";
+}
+
+impl<C: AsRef<[usize]> + Serialize + Sync> Query for ClassSums<C> {
     fn width(&self) -> usize {
-        Self::width(self.columns)
+        ClassSums::width_of(self.columns.as_ref())
     }
 
     fn contribute(&self, record: &[f64], out: &mut [f64]) {
@@ -180,6 +229,10 @@ impl Query for ClassSums<'_> {
         let half = out.len() / 2;
         let (high, low) = out[if target > 0.0 { 0 } else { half }..][..half].split_at_mut(x.len());
         high.iter_mut().zip(&x).for_each(|(out, x)| *out = by * x.max(0.0));
-        low.iter_mut().zip(numbers(self.columns)).for_each(|(out, k)| *out = by * (-x[k]).max(0.0));
+        low.iter_mut().zip(numbers(self.columns.as_ref())).for_each(|(out, k)| *out = by * (-x[k]).max(0.0));
+    }
+
+    fn spec(&self) -> Option<QuerySpec> {
+        QuerySpec::of(self)
     }
 }

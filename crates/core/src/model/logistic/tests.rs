@@ -129,7 +129,7 @@ fn statistics_stay_within_their_clipping_norm() {
         let Geometry::Outer { radius: allowed } = Curvatures::geometry(radius) else { panic!("a vector") };
         assert!(norm(&out) <= allowed * (1.0 + 1e-12));
         let columns = [1, 2, 1];
-        let mut out = vec![0.0; ClassSums::width(&columns)];
+        let mut out = vec![0.0; ClassSums::width_of(&columns)];
         ClassSums { columns: &columns, radius }.contribute(&record, &mut out);
         assert!(norm(&out) <= radius * (1.0 + 1e-12) && out.iter().all(|x| *x >= 0.0));
         let mut out = vec![0.0; inputs + 1];

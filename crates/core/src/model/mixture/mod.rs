@@ -15,10 +15,10 @@
 
 mod plan;
 mod posterior;
-mod query;
+pub(crate) mod query;
 mod refine;
 mod site;
-mod sketch;
+pub(crate) mod sketch;
 mod validate;
 
 pub use plan::{Expected, MixturePlan, SitesPlan, StartPlan};

@@ -18,9 +18,10 @@
 use super::{Mixture, NoiseVariance, Weights};
 use crate::family::{Covariance, Dirichlet, Gamma};
 use crate::math::{matrix, symmetric};
+use serde::{Deserialize, Serialize};
 
 /// Functions of a cavity that sites need.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct MixtureCavity {
     /// $\log w_k$, for the expected weights.
     log_weights: Vec<f64>,
@@ -41,11 +42,12 @@ pub struct MixtureCavity {
     log_norms: Vec<f64>,
     /// As `inverses` and `log_norms`, for the further noise variances of the gamma site.
     shifted: Vec<ShiftedNoise>,
+    #[serde(skip)]
     scratch: Vec<f64>,
 }
 
 /// The densities of a record under another noise variance.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct ShiftedNoise {
     inverses: Vec<f64>,
     log_norms: Vec<f64>,
@@ -262,7 +264,8 @@ impl MixtureCavity {
                 }
             } else {
                 for (i, inverse) in inverses[k * d..][..d].iter().enumerate() {
-                    distance += inverse * (record[i] - mean[i]).powi(2);
+                    let gap = record[i] - mean[i];
+                    distance += inverse * (gap * gap);
                 }
             }
             *r = self.log_weights[k] + log_norms[k] - 0.5 * distance;
@@ -270,7 +273,8 @@ impl MixtureCavity {
         }
         let mut total = 0.0;
         for r in &mut *responsibilities {
-            *r = (*r - top).exp();
+            // The same on every platform.
+            *r = libm::exp(*r - top);
             total += *r;
         }
         responsibilities.iter_mut().for_each(|r| *r /= total);

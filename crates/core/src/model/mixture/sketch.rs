@@ -20,6 +20,7 @@ use crate::math::vector::dot;
 use crate::model::mixture::{normal, public_rng};
 use crate::wall::Query;
 use rand::rngs::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
 
 /// The initial distribution of the means: one vector of all of them, and its covariance.
 #[derive(Debug, Clone)]
@@ -32,7 +33,8 @@ pub(super) struct Start {
 const CLIMB: usize = 7;
 
 /// The public part of a sketch, and the model that it is fitted with.
-pub(super) struct Sketch {
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Sketch {
     pub components: usize,
     pub dimension: usize,
     pub records: f64,
@@ -87,7 +89,7 @@ impl Sketch {
     }
 
     /// Fits the means to a released sum with noise of this standard deviation.
-    pub fn fit(&self, released: &[f64], noise_sd: f64, effort: Effort) -> Start {
+    pub(super) fn fit(&self, released: &[f64], noise_sd: f64, effort: Effort) -> Start {
         let privacy = noise_sd * noise_sd;
         // The variance of a feature of a record is about 1/2m.
         let variance = privacy + 0.5 * self.records / self.amplitudes.len() as f64;

@@ -8,7 +8,7 @@
 mod chain;
 mod plan;
 mod posterior;
-mod query;
+pub(crate) mod query;
 
 pub use plan::{MultivariatePlan, WishartPrior};
 pub use posterior::MultivariatePosterior;

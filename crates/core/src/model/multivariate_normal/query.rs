@@ -1,6 +1,8 @@
 //! The contribution of one record.
 
-use crate::wall::Query;
+use crate::jobs::Named;
+use crate::wall::{Query, QuerySpec};
+use serde::{Deserialize, Serialize};
 
 /// Pairs of columns whose products are summed, row by row; a single column is a pair with the constant 1 after the
 /// last column.
@@ -10,7 +12,8 @@ pub(super) fn pairs(columns: usize) -> Vec<(usize, usize)> {
 
 type Scaled = ((usize, usize), (f64, f64));
 
-pub(super) struct Products {
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Products {
     pub(super) columns: usize,
     pub(super) scaled: Vec<Scaled>,
     /// Whether the wall multiplies.
@@ -19,6 +22,10 @@ pub(super) struct Products {
 
 /// The square of the constant in a vector whose outer product is released.
 pub(super) const CONSTANT: f64 = 0.5;
+
+impl Named for Products {
+    const NAME: &'static str = "multivariate-normal-products";
+}
 
 impl Query for Products {
     fn width(&self) -> usize {
@@ -35,5 +42,9 @@ impl Query for Products {
         for (out, &((i, j), (weight, centre))) in out.iter_mut().zip(&self.scaled) {
             *out = weight * number(i) * number(j) - centre;
         }
+    }
+
+    fn spec(&self) -> Option<QuerySpec> {
+        QuerySpec::of(self)
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! Not for: calibrated probabilities where columns depend on each other given the class; `logistic` is better there.
 
-mod plan;
+pub(crate) mod plan;
 mod posterior;
 mod tables;
 

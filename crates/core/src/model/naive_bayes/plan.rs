@@ -2,17 +2,18 @@
 
 use crate::budget::Privacy;
 use crate::engine::conjugate::{
-    Cells, NoiseDistribution, NoiseTreatment, Sensitivity, StatisticsPlan, one_hot_level,
+    Categories, Cells, NoiseDistribution, NoiseTreatment, Sensitivity, StatisticsPlan, one_hot_level,
 };
 use crate::field;
 use crate::field::FieldError;
+use crate::jobs::Named;
 use crate::model::conjugate::ConjugatePlan;
 use crate::model::conjugate::single::Single;
 use crate::model::conjugate::validate_columns;
 use crate::model::naive_bayes::posterior::NaiveBayesPosterior;
 use crate::model::naive_bayes::tables::Tables;
 use crate::model::{Estimate, Posterior};
-use crate::wall::{PlanError, Query, Wall, WallError};
+use crate::wall::{PlanError, Query, QuerySpec, Wall, WallError};
 use serde::{Deserialize, Serialize};
 
 /// Two classes; records are the inputs of the columns and, last, a number that is positive for the second class.
@@ -68,18 +69,7 @@ impl NaiveBayesPlan {
     }
 
     pub(crate) fn query(&self) -> impl Query {
-        let of = |record: &[f64], cell: &mut dyn FnMut(usize)| {
-            let class = usize::from(record[record.len() - 1] > 0.0);
-            let (mut rest, mut first) = (record, 0);
-            for &inputs in &self.columns {
-                let (column, after) = rest.split_at(inputs);
-                if let Some(level) = level(column, self.bins) {
-                    cell(first + CLASSES * level + class);
-                }
-                rest = after;
-                first += CLASSES * levels(inputs, self.bins);
-            }
-        };
+        let of = LevelsByClass { columns: &self.columns, bins: self.bins };
         Cells { width: self.statistics.width, of }
     }
 
@@ -93,6 +83,36 @@ impl NaiveBayesPlan {
             noise_treatment: self.noise_treatment,
         };
         tables.posterior(&self.columns, self.bins)
+    }
+}
+
+/// The level of each column, with the class.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct LevelsByClass<C> {
+    columns: C,
+    bins: usize,
+}
+
+impl<C> Named for LevelsByClass<C> {
+    const NAME: &'static str = "naive-bayes-counts";
+}
+
+impl<C: AsRef<[usize]> + Serialize + Sync> Categories for LevelsByClass<C> {
+    fn cells(&self, record: &[f64], cell: &mut dyn FnMut(usize)) {
+        let class = usize::from(record[record.len() - 1] > 0.0);
+        let (mut rest, mut first) = (record, 0);
+        for &inputs in self.columns.as_ref() {
+            let (column, after) = rest.split_at(inputs);
+            if let Some(level) = level(column, self.bins) {
+                cell(first + CLASSES * level + class);
+            }
+            rest = after;
+            first += CLASSES * levels(inputs, self.bins);
+        }
+    }
+
+    fn spec(counts: &Cells<Self>) -> Option<QuerySpec> {
+        QuerySpec::of(counts)
     }
 }
 

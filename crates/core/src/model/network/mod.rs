@@ -44,8 +44,9 @@ pub use site::NetworkCavity;
 pub(super) use site::tilted_gamma;
 
 use crate::budget::Privacy;
-use crate::engine::{Block, SiteModel};
+use crate::engine::{Block, SiteModel, Sites};
 use crate::family::Gamma;
+use crate::jobs::Named;
 use crate::model::DefinitionError;
 use crate::model::network::plan::{NetworkPlan, Passes};
 use crate::model::network::posterior::NetworkFit;
@@ -54,15 +55,18 @@ use crate::model::reference::{DP_SEP, PBP, SEP};
 use crate::model::regression::RegressionPlan;
 use crate::model::settings::Settings;
 use crate::model::{Declaration, Model, ModelError, Planned, Posterior, Saved, Setting, TableShape, Target};
+use crate::wall::QuerySpec;
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 use reticent_noise::with_wide_vectors;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::ops::Range;
 
 /// The noise about the network's output.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum OutputNoise {
     /// $1/\gamma$.
     Known(f64),
@@ -108,7 +112,7 @@ pub enum Start {
 }
 
 /// The weights between two layers, input by input, with the bias as the last input.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Layer {
     /// Number of inputs, without the bias.
     inputs: usize,
@@ -126,7 +130,7 @@ impl Layer {
 }
 
 /// A network, with its prior.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Network {
     layers: Vec<Layer>,
     noise: OutputNoise,
@@ -286,6 +290,10 @@ impl Network {
     }
 }
 
+impl Named for Network {
+    const NAME: &'static str = "network-sites";
+}
+
 impl SiteModel for Network {
     type Cavity = NetworkCavity;
 
@@ -299,6 +307,10 @@ impl SiteModel for Network {
 
     fn condition(&self, natural: &[f64], cavity: &mut NetworkCavity) {
         cavity.prepare(self, natural);
+    }
+
+    fn sites_spec(sites: &Sites<'_, Self>) -> Option<QuerySpec> {
+        QuerySpec::of(sites)
     }
 
     /// In one sweep, if no weight needs a projection.

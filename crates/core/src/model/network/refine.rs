@@ -7,9 +7,10 @@
 
 use super::site::tilted_gamma;
 use crate::family::Gamma;
+use serde::{Deserialize, Serialize};
 
 /// The approximation of $\lambda$, with the contribution of each weight's factor.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct HyperPrior {
     /// Distribution of $\lambda$, from the hyper-prior and all factors.
     gamma: Gamma,

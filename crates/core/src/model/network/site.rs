@@ -19,11 +19,12 @@ use super::{Layer, MAX_PRIOR_SDS, Network, OutputNoise, split, split_mut};
 use crate::family::Gamma;
 use crate::model::tilt::{Tilt, class};
 use reticent_noise::with_wide_vectors;
+use serde::{Deserialize, Serialize};
 use std::array::from_fn;
 use std::cell::RefCell;
 
 /// Moments of a cavity.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct NetworkCavity {
     /// Mean of each weight, and [`LANES`] unused values.
     means: Vec<f64>,
@@ -78,7 +79,7 @@ pub(in crate::model) fn tilted_gamma(cavity: Gamma, gap: f64, variance: f64) -> 
     let (v, v1, v2) = (spread(a), spread(a + 1.0), spread(a + 2.0));
     // Z(a+1)/Z(a) and Z(a+2)/Z(a+1).
     let ratio = |above: f64, below: f64| {
-        (below / above).sqrt() * (-0.5 * gap * gap * (below - above) / (above * below)).exp()
+        (below / above).sqrt() * libm::exp(-0.5 * gap * gap * (below - above) / (above * below))
     };
     let (first, second) = (ratio(v1, v), ratio(v2, v1));
     let shape = 1.0 / (second / first * (a + 1.0) / a - 1.0);

@@ -7,7 +7,7 @@
 //! Not for: uncertainty. Its weights have none, so intervals only include the variance of targets about the function.
 
 mod plan;
-mod query;
+pub(crate) mod query;
 
 pub use plan::{DpSgd, DpSgdPlan, Optimiser};
 

@@ -2,43 +2,73 @@
 
 use crate::baseline::perceptron::Perceptron;
 use crate::engine::clip;
+use crate::jobs::Named;
 use crate::model::network_sgd::plan::COUNTED;
-use crate::wall::{Geometry, Query};
+use crate::wall::{Geometry, Query, QuerySpec};
+use serde::{Deserialize, Serialize};
+use std::borrow::Borrow;
 
 /// The gradients of half the squared error.
-pub(super) struct Gradients<'a> {
-    pub(super) shape: &'a Perceptron,
-    pub(super) weights: &'a [f64],
-    pub(super) clip: &'a Geometry,
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Gradients<P, W, G> {
+    pub(super) shape: P,
+    pub(super) weights: W,
+    pub(super) clip: G,
 }
 
-impl Query for Gradients<'_> {
+impl<P, W, G> Named for Gradients<P, W, G> {
+    const NAME: &'static str = "network-gradients";
+}
+
+impl<P, W, G> Query for Gradients<P, W, G>
+where
+    P: Borrow<Perceptron> + Serialize + Sync,
+    W: AsRef<[f64]> + Serialize + Sync,
+    G: Borrow<Geometry> + Serialize + Sync,
+{
     fn width(&self) -> usize {
-        self.weights.len()
+        self.weights.as_ref().len()
     }
 
     fn contribute(&self, record: &[f64], out: &mut [f64]) {
-        self.shape.gradient(self.weights, record, out);
+        self.shape.borrow().gradient(self.weights.as_ref(), record, out);
         // The wall clips too, but not without privacy.
-        clip(self.clip, out);
+        clip(self.clip.borrow(), out);
+    }
+
+    fn spec(&self) -> Option<QuerySpec> {
+        QuerySpec::of(self)
     }
 }
 
 /// Squared residuals, and a count of them.
-pub(super) struct Residuals<'a> {
-    pub(super) shape: &'a Perceptron,
-    pub(super) weights: &'a [f64],
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Residuals<P, W> {
+    pub(super) shape: P,
+    pub(super) weights: W,
     pub(super) largest: f64,
 }
 
-impl Query for Residuals<'_> {
+impl<P, W> Named for Residuals<P, W> {
+    const NAME: &'static str = "network-squared-residuals";
+}
+
+impl<P, W> Query for Residuals<P, W>
+where
+    P: Borrow<Perceptron> + Serialize + Sync,
+    W: AsRef<[f64]> + Serialize + Sync,
+{
     fn width(&self) -> usize {
         2
     }
 
     fn contribute(&self, record: &[f64], out: &mut [f64]) {
-        let residual = self.shape.residual(self.weights, record);
-        out[0] = residual.abs().min(self.largest).powi(2);
-        out[1] = COUNTED * self.largest.powi(2);
+        let residual = self.shape.borrow().residual(self.weights.as_ref(), record).abs().min(self.largest);
+        out[0] = residual * residual;
+        out[1] = COUNTED * (self.largest * self.largest);
+    }
+
+    fn spec(&self) -> Option<QuerySpec> {
+        QuerySpec::of(self)
     }
 }

@@ -9,7 +9,7 @@
 mod chain;
 mod plan;
 mod posterior;
-mod query;
+pub(crate) mod query;
 
 pub use plan::{NormalPlan, NormalPrior};
 pub use posterior::NormalColumn;

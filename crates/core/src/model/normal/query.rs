@@ -1,11 +1,18 @@
 //! The contribution of one record.
 
+use crate::jobs::Named;
 use crate::model::normal::plan::BOUNDS;
-use crate::wall::Query;
+use crate::wall::{Query, QuerySpec};
+use serde::{Deserialize, Serialize};
 
-pub(super) struct Squares {
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Squares {
     pub(super) width: usize,
     pub(super) centre: f64,
+}
+
+impl Named for Squares {
+    const NAME: &'static str = "normal-squares";
 }
 
 impl Query for Squares {
@@ -18,5 +25,9 @@ impl Query for Squares {
             let x = x.clamp(BOUNDS.0, BOUNDS.1);
             out.copy_from_slice(&[x, x * x - self.centre]);
         }
+    }
+
+    fn spec(&self) -> Option<QuerySpec> {
+        QuerySpec::of(self)
     }
 }

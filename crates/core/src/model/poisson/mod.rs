@@ -7,7 +7,7 @@
 
 mod plan;
 mod posterior;
-mod query;
+pub(crate) mod query;
 
 pub use plan::{MAX_COUNT, PoissonPlan};
 

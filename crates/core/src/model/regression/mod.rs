@@ -32,15 +32,15 @@
 
 mod coefficients;
 pub(crate) mod cost;
-mod features;
+pub(crate) mod features;
 mod fit;
-mod network;
+pub(crate) mod network;
 mod parameters;
 pub(crate) mod plan;
-mod posterior;
-mod query;
+pub(crate) mod posterior;
+pub(crate) mod query;
 mod residuals;
-mod rounds;
+pub(crate) mod rounds;
 mod validate;
 
 pub use crate::model::prediction::Prediction;

@@ -3,14 +3,16 @@
 
 use super::parameters::Functional;
 use super::rounds::Frame;
-use crate::engine::{Average, Block, Coordinates, Damping, Phase, Sep, SiteModel};
+use crate::engine::{Average, Block, Coordinates, Damping, Phase, Sep, SiteModel, Sites};
+use crate::jobs::Named;
 use crate::model::DefinitionError;
 use crate::model::network::{Network, NetworkCavity, NetworkPosterior, OutputNoise, Start};
-use crate::wall::{SumId, Wall, WallError};
+use crate::wall::{QuerySpec, SumId, Wall, WallError};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
+use std::borrow::Borrow;
 
 /// The refinement by a network.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -150,62 +152,80 @@ fn gaussian_inputs(spread: &[f64], rng: &mut ChaCha8Rng) -> Vec<Vec<f64>> {
 }
 
 /// The network as a model of unscaled records.
-struct Residual<'a> {
-    frame: &'a Frame,
-    network: &'a Network,
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Residual<F, N> {
+    frame: F,
+    network: N,
 }
 
-impl Residual<'_> {
+impl<F, N> Named for Residual<F, N> {
+    const NAME: &'static str = "regression-network-sites";
+}
+
+impl<F: Borrow<Frame>, N: Borrow<Network>> Residual<F, N> {
     /// Whitened inputs, and the standardised residual.
     fn record(&self, record: &[f64]) -> Vec<f64> {
+        let frame = self.frame.borrow();
         let mut whitened = vec![0.0; record.len()];
-        let d = self.frame.inputs();
-        self.frame.whiten(&record[..d], &mut whitened[..d]);
-        whitened[d] = self.frame.residual(record) / self.frame.residual_variance.sqrt();
+        let d = frame.inputs();
+        frame.whiten(&record[..d], &mut whitened[..d]);
+        whitened[d] = frame.residual(record) / frame.residual_variance.sqrt();
         whitened
+    }
+
+    fn network(&self) -> &Network {
+        self.network.borrow()
     }
 }
 
-impl SiteModel for Residual<'_> {
+impl<F, N> SiteModel for Residual<F, N>
+where
+    F: Borrow<Frame> + Serialize + Sync,
+    N: Borrow<Network> + Serialize + Sync,
+{
     type Cavity = NetworkCavity;
 
     fn width(&self) -> usize {
-        self.network.width()
+        self.network().width()
     }
 
     fn prior(&self) -> &[f64] {
-        self.network.prior()
+        self.network().prior()
     }
 
     fn condition(&self, natural: &[f64], cavity: &mut NetworkCavity) {
-        self.network.condition(natural, cavity);
+        self.network().condition(natural, cavity);
     }
 
     fn site(&self, cavity: &NetworkCavity, record: &[f64], out: &mut [f64]) {
-        self.network.site(cavity, &self.record(record), out);
+        self.network().site(cavity, &self.record(record), out);
     }
 
     fn site_centred(&self, cavity: &NetworkCavity, record: &[f64], out: &mut [f64]) {
-        self.network.site_centred(cavity, &self.record(record), out);
+        self.network().site_centred(cavity, &self.record(record), out);
+    }
+
+    fn sites_spec(sites: &Sites<'_, Self>) -> Option<QuerySpec> {
+        QuerySpec::of(sites)
     }
 
     fn project(&self, natural: &mut [f64]) -> u64 {
-        self.network.project(natural)
+        self.network().project(natural)
     }
 
     fn centre(&self, cavity: &NetworkCavity, natural: &mut [f64]) {
-        self.network.centre(cavity, natural);
+        self.network().centre(cavity, natural);
     }
 
     fn uncentre(&self, cavity: &NetworkCavity, centred: &mut [f64]) {
-        self.network.uncentre(cavity, centred);
+        self.network().uncentre(cavity, centred);
     }
 
     fn shear<'a>(&self, cavity: &'a NetworkCavity) -> Option<&'a [f64]> {
-        self.network.shear(cavity)
+        self.network().shear(cavity)
     }
 
     fn blocks(&self) -> Vec<Block> {
-        self.network.blocks()
+        self.network().blocks()
     }
 }

@@ -15,7 +15,7 @@ const MAX: f64 = 0.9;
 
 /// The linear part, and its refinement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Predictor {
+pub(crate) struct Predictor {
     pub(super) frame: Frame,
     pub(super) refined: Option<Refined>,
 }
@@ -23,7 +23,7 @@ pub(super) struct Predictor {
 /// The refinement of the linear prediction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Refined {
+pub(crate) enum Refined {
     Features(Features),
     Network(Box<Weights>),
 }

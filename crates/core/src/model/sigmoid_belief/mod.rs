@@ -26,7 +26,7 @@ mod infer;
 mod plan;
 mod posterior;
 mod shrinkage;
-mod statistics;
+pub(crate) mod statistics;
 
 pub use infer::{Beliefs, Hidden, PrivacyVariances};
 pub use plan::BeliefPlan;

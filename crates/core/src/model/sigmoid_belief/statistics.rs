@@ -6,12 +6,16 @@ use super::denoise::{self, NoiseVariances};
 use super::shrinkage::Shrinkage;
 use super::{BeliefModel, Beliefs, Curvature, PrivacyVariances};
 use crate::engine::vb::{ExpectationModel, ExpectedSums};
+use crate::jobs::Named;
 use crate::math::matrix;
 use crate::math::symmetric;
 use crate::model::polya_gamma;
+use crate::wall::{Query, QuerySpec};
 use rand::SeedableRng;
 use rand::rngs::ChaCha12Rng;
 use rand_distr::{Distribution, StandardNormal};
+use serde::{Deserialize, Serialize};
+use std::borrow::Borrow;
 
 /// The state of a fit.
 #[derive(Debug, Clone)]
@@ -174,22 +178,27 @@ impl BeliefLearning {
     }
 }
 
-impl ExpectationModel for BeliefLearning {
-    type Expectations = Beliefs;
+/// The expected statistics of a record's hidden units.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct BeliefStatistics<B> {
+    model: BeliefModel,
+    beliefs: B,
+}
 
+impl<B> Named for BeliefStatistics<B> {
+    const NAME: &'static str = "belief-statistics";
+}
+
+impl<B: Borrow<Beliefs> + Serialize + Sync> Query for BeliefStatistics<B> {
     fn width(&self) -> usize {
         self.model.width()
     }
 
-    fn condition(&self) -> Beliefs {
-        self.beliefs.clone()
-    }
-
     /// A record's numbers above 0 are ones.
-    fn statistics(&self, beliefs: &Beliefs, record: &[f64], out: &mut [f64]) {
+    fn contribute(&self, record: &[f64], out: &mut [f64]) {
         let BeliefModel { outputs: j, units: k, curvature, .. } = self.model;
         let y: Vec<bool> = record.iter().map(|x| *x > 0.0).collect();
-        let hidden = beliefs.infer(&self.model, &y);
+        let hidden = self.beliefs.borrow().infer(&self.model, &y);
         let z = &hidden.units;
         let (units, out) = out.split_at_mut(k);
         units.iter_mut().zip(z).for_each(|(out, z)| *out = z - 0.5);
@@ -225,6 +234,26 @@ impl ExpectationModel for BeliefLearning {
             }
             Curvature::Quadratic => coordinates(out, 1.0, 0.5),
         }
+    }
+}
+
+impl ExpectationModel for BeliefLearning {
+    type Expectations = Beliefs;
+
+    fn width(&self) -> usize {
+        self.model.width()
+    }
+
+    fn condition(&self) -> Beliefs {
+        self.beliefs.clone()
+    }
+
+    fn statistics(&self, beliefs: &Beliefs, record: &[f64], out: &mut [f64]) {
+        BeliefStatistics { model: self.model, beliefs }.contribute(record, out);
+    }
+
+    fn spec(&self, beliefs: &Beliefs) -> Option<QuerySpec> {
+        QuerySpec::of(&BeliefStatistics { model: self.model, beliefs })
     }
 
     fn maximise(&mut self, sums: &ExpectedSums) -> u64 {

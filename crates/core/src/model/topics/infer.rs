@@ -6,6 +6,7 @@ use super::document::Document;
 use super::exp_digamma::{exp_digamma, exp_minus, parts};
 use crate::family::digamma;
 use reticent_noise::with_wide_vectors;
+use serde::{Deserialize, Serialize};
 
 /// Width of a vector.
 const LANES: usize = 8;
@@ -18,7 +19,7 @@ const MIN_WORDS: f32 = 1e-6;
 ///
 /// A word's row is divided by its largest entry, which cancels in every posterior: single precision is enough then, however rare a
 /// word is.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Expected {
     /// Number of topics $K$.
     topics: usize,
@@ -30,7 +31,7 @@ pub struct Expected {
 }
 
 /// The stopping rule.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Until {
     /// Mean change of $\gamma$ for convergence.
     pub change: f64,

@@ -26,7 +26,7 @@ mod infer;
 mod plan;
 mod posterior;
 mod shrink;
-mod statistics;
+pub(crate) mod statistics;
 
 pub use document::{Document, Layout};
 pub use infer::{Expected, Inferred, Until};

@@ -3,10 +3,13 @@
 use super::shrink::Shrinkage;
 use super::{Expected, TopicModel, Until};
 use crate::engine::vb::{ExpectationModel, ExpectedSums};
+use crate::jobs::Named;
+use crate::wall::{Query, QuerySpec};
 use rand::SeedableRng;
 use rand::rngs::ChaCha12Rng;
 use rand_distr::{Distribution, Gamma};
 use serde::{Deserialize, Serialize};
+use std::borrow::Borrow;
 
 /// The treatment of noisy cells.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -94,6 +97,37 @@ impl Learning {
     }
 }
 
+/// The expected counts of a document's words by topic.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct DocumentStatistics<E> {
+    model: TopicModel,
+    until: Until,
+    expected: E,
+}
+
+impl<E> Named for DocumentStatistics<E> {
+    const NAME: &'static str = "topic-counts";
+}
+
+impl<E: Borrow<Expected> + Serialize + Sync> Query for DocumentStatistics<E> {
+    fn width(&self) -> usize {
+        self.model.width()
+    }
+
+    fn block(&self) -> usize {
+        self.model.topics
+    }
+
+    fn blocks(&self, record: &[f64], blocks: &mut Vec<usize>) {
+        blocks.extend(self.model.document(record).words);
+    }
+
+    fn contribute(&self, record: &[f64], out: &mut [f64]) {
+        let document = self.model.document(record);
+        self.expected.borrow().infer(&document, self.model.document_prior, self.until).write(out);
+    }
+}
+
 impl ExpectationModel for Learning {
     type Expectations = Expected;
 
@@ -114,8 +148,11 @@ impl ExpectationModel for Learning {
     }
 
     fn statistics(&self, expected: &Expected, record: &[f64], out: &mut [f64]) {
-        let document = self.model.document(record);
-        expected.infer(&document, self.model.document_prior, self.until).write(out);
+        DocumentStatistics { model: self.model, until: self.until, expected }.contribute(record, out);
+    }
+
+    fn spec(&self, expected: &Expected) -> Option<QuerySpec> {
+        QuerySpec::of(&DocumentStatistics { model: self.model, until: self.until, expected })
     }
 
     /// $\lambda = \eta + S$, with $S$ denoised.
