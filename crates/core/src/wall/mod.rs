@@ -405,3 +405,6 @@ fn step(entry: &Entry) -> Step<'_> {
     let width = if matches!(entry.kind, Kind::Sum { .. }) { entry.width } else { 1 };
     Step { what: &entry.what, step: entry.made, planned: entry.planned, width }
 }
+
+#[cfg(test)]
+mod unit_tests;
