@@ -85,7 +85,9 @@ fn rows(case: &Case) -> Vec<f64> {
             }
         }
         match case.target {
-            Target::Number => values.push((score + (3.0 * score).sin() / 3.0 + 0.1 * random()).clamp(-1.0, 1.0)),
+            Target::Number => {
+                values.push((score + (3.0 * score).sin() / 3.0 + 0.1 * random()).clamp(-1.0, 1.0))
+            }
             Target::TwoClasses => values.push(if score + 0.5 * random() > 0.0 { 1.0 } else { -1.0 }),
             _ => {}
         }

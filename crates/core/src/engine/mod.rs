@@ -27,12 +27,12 @@ mod unbiased;
 mod validate;
 pub mod vb;
 
+use crate::wall::QuerySpec;
 pub use ep::{Ep, adf, adf_pass, ep};
 pub use noise::{Block, Noise};
 pub(crate) use plan::exact_delta;
 pub use plan::gdp_mu;
 pub use plan::{SepPlan, Simulate};
-use crate::wall::QuerySpec;
 use reticent_noise::with_wide_vectors;
 pub use sep::{Average, Coordinates, Damping, Fit, Phase, Sep, Sites, sep};
 pub(crate) use sep::{OwnedSites, clip};

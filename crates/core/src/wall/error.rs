@@ -46,7 +46,9 @@ pub enum WallError {
         "the plan costs epsilon {planned} and at most {allowed} is allowed; hint: more noise or fewer steps"
     )]
     OverBudget { planned: f64, allowed: f64 },
-    #[error("{what} is only released from records in this process; hint: another model, or all records of it on one machine")]
+    #[error(
+        "{what} is only released from records in this process; hint: another model, or all records of it on one machine"
+    )]
     Local { what: String },
     #[error("the job or a part of its sums is refused: {fault}")]
     Job { fault: &'static str },

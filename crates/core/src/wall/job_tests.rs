@@ -133,7 +133,10 @@ fn parts_add_up_to_the_sum_of_all() {
     check(ball(), &counts());
     check(poisson_sample(), &counts());
     check(outer(), &products());
-    check(Sums { noise_multiplier: 30.0, ..sums(Geometry::L1Ball { radius: 3.0 }, Sampler::Full) }, &counts());
+    check(
+        Sums { noise_multiplier: 30.0, ..sums(Geometry::L1Ball { radius: 3.0 }, Sampler::Full) },
+        &counts(),
+    );
     check(sums(Geometry::Box { lower: vec![0.5; 3], upper: vec![1.5; 3] }, Sampler::Full), &counts());
 }
 
@@ -348,9 +351,7 @@ fn local_releases_are_refused_elsewhere() {
         fn contribute(&self, _: &[f64], _: &mut [f64]) {}
     }
     let there = || Records::at(Box::new(Elsewhere(|job: &Job| vec![part(job, 0..UNITS)]))).unwrap();
-    let local = |result: Result<super::super::Released, WallError>| {
-        matches!(result, Err(WallError::Local { what }) if what == "sums")
-    };
+    let local = |result: Result<super::super::Released, WallError>| matches!(result, Err(WallError::Local { what }) if what == "sums");
     let (mut closed, id) = wall(there(), ball());
     assert!(local(closed.sum(id, &Here)));
     assert_eq!(closed.close(0).receipt.groups[0].made, 0);
@@ -438,8 +439,7 @@ fn processes_that_share_the_records_give_the_same_integers() {
             fs::write(files.join("job"), job.write()).unwrap();
             let halves = [0..UNITS / 2, UNITS / 2..UNITS, 0..UNITS / 2];
             let children = halves.into_iter().zip(["low", "high", "retry"]);
-            let children: Vec<Child> =
-                children.map(|(units, part)| spawn(&files, units, part)).collect();
+            let children: Vec<Child> = children.map(|(units, part)| spawn(&files, units, part)).collect();
             for mut child in children {
                 assert!(child.wait().unwrap().success());
             }

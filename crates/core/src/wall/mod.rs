@@ -17,8 +17,8 @@ mod release;
 mod sampler;
 mod sum;
 
-pub use error::{PlanError, WallError};
 pub use crate::jobs::QuerySpec;
+pub use error::{PlanError, WallError};
 pub use geometry::{Block, Geometry};
 pub use job::{Job, Partial};
 pub use plan::{DrawId, Plan, SumId};
@@ -131,23 +131,6 @@ impl Wall {
             .iter_mut()
             .for_each(|group| group.noise_sd = group.noise_sd.iter().map(|_| 0.0).collect());
         Self::build(records, source, plan, Guarantee::None(NotPrivate::NoNoise), ledger)
-    }
-
-    /// A wall with noise for a budget, or without noise and privacy if there is none.
-    ///
-    /// # Errors
-    /// Those of [`new`](Self::new) and [`without_privacy`](Self::without_privacy).
-    pub fn open(
-        records: Records,
-        source: NoiseSource,
-        plan: Plan,
-        privacy: Option<&Privacy>,
-        ledger: Box<dyn Ledger>,
-    ) -> Result<Self, WallError> {
-        match privacy {
-            Some(privacy) => Self::new(records, source, plan, privacy, ledger),
-            None => Self::without_privacy(records, source, plan, ledger),
-        }
     }
 
     fn build(

@@ -13,8 +13,7 @@ pub type Pass = dyn FnMut(Option<&[usize]>, &mut dyn FnMut(&[f64]) -> ControlFlo
 
 /// The same for units of several rows: a block has the rows of some units, and the rows that each of these begins after, from 0, and at last
 /// all rows of the block. Indices are those of units. A block without units, `(&[], &[0])`, only asks whether to end.
-pub type UnitPass =
-    dyn FnMut(Option<&[usize]>, &mut dyn FnMut(&[f64], &[usize]) -> ControlFlow<()>) + Send;
+pub type UnitPass = dyn FnMut(Option<&[usize]>, &mut dyn FnMut(&[f64], &[usize]) -> ControlFlow<()>) + Send;
 
 /// Whether a pass should end early.
 pub(super) type Stop<'a> = &'a mut dyn FnMut() -> bool;
@@ -146,7 +145,8 @@ impl Records {
     /// # Errors
     /// [`WallError::Shape`] if rows have no values.
     pub fn streamed(rows: usize, width: usize, mut pass: Box<Pass>) -> Result<Self, WallError> {
-        let alone = move |wanted: Option<&[usize]>, each: &mut dyn FnMut(&[f64], &[usize]) -> ControlFlow<()>| {
+        let alone = move |wanted: Option<&[usize]>,
+                          each: &mut dyn FnMut(&[f64], &[usize]) -> ControlFlow<()>| {
             pass(wanted, &mut |values| each(values, &[]));
         };
         Self::streamed_units(rows, width, Box::new(alone))
@@ -189,8 +189,7 @@ impl Records {
         query: &impl Query,
         (lattice, width, open): (&Lattice, usize, bool),
     ) -> Result<Total, WallError> {
-        let mut total =
-            if open { Total::Plain(vec![0.0; width]) } else { Total::zeros(lattice, width) };
+        let mut total = if open { Total::Plain(vec![0.0; width]) } else { Total::zeros(lattice, width) };
         self.blocks(batch, stop, |units, batch| query.add(units, batch, lattice, &mut total))?;
         Ok(total)
     }

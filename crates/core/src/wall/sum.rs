@@ -1,8 +1,8 @@
 //! Exact sums of contributions, in parallel.
 
+use super::Query;
 use super::lattice::Lattice;
 use super::outer::{self, Outer};
-use super::Query;
 use super::records::Units;
 use super::sampler::Batch;
 use crate::math::matrix;

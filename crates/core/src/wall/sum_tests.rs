@@ -1,6 +1,6 @@
+use super::super::WallError;
 use super::super::geometry::{Block, Distance, Geometry};
 use super::super::records::Records;
-use super::super::WallError;
 use super::*;
 use reticent_noise::Resolution;
 
@@ -52,8 +52,7 @@ const ROWS: usize = 40;
 fn sum(values: &[f64], lattice: &Lattice) -> Vec<i64> {
     let mut records = Records::new(values.to_vec(), WIDTH).unwrap();
     let mut sum = vec![0; WIDTH];
-    exact((&mut records, None, &mut || false), &Copy(WIDTH), lattice, &mut sum)
-        .unwrap();
+    exact((&mut records, None, &mut || false), &Copy(WIDTH), lattice, &mut sum).unwrap();
     sum
 }
 

@@ -51,10 +51,10 @@ use crate::jobs::Named;
 use crate::math::matrix::{self, EigenError};
 use crate::math::symmetric;
 use crate::model::DefinitionError;
+use crate::wall::QuerySpec;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
-use crate::wall::QuerySpec;
 use serde::{Deserialize, Serialize};
 
 /// The conditional distribution of a target given $a = w \cdot x$.

@@ -47,7 +47,12 @@ pub(super) struct Refine<'a> {
 impl Refine<'_> {
     /// The response at these means, if the true ones are `means` plus a draw from $N(0, \Sigma)$. By antithetic
     /// draws, with public randomness.
-    fn response(&self, residuals: &WeightedResiduals<&MixtureCavity>, means: &[f64], sigma: &[f64]) -> Response {
+    fn response(
+        &self,
+        residuals: &WeightedResiduals<&MixtureCavity>,
+        means: &[f64],
+        sigma: &[f64],
+    ) -> Response {
         let (j, d) = (residuals.components, residuals.dimension);
         let size = j * d;
         let mut l = vec![0.0; size * size];
