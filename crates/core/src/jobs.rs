@@ -17,7 +17,7 @@ use crate::model::{
     bernoulli, conjugate, dirichlet, hmm, known_targets, logistic, mixture, multivariate_normal, naive_bayes,
     network_sgd, normal, poisson, regression, sigmoid_belief, topics,
 };
-use crate::wall::{Contributor, Geometry, Partial, Query, WallError};
+use crate::wall::{Contributor, Geometry, Job, Partial, Query, WallError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -105,6 +105,26 @@ pub(crate) fn to_json(value: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(value).expect("numbers, texts and lists")
 }
 
+/// Why bytes are neither a job nor a partial sum.
+const DAMAGED: &str = "it cannot be parsed";
+
+impl Job {
+    /// The job that [`write`](Self::write) wrote.
+    ///
+    /// # Errors
+    /// [`WallError::Job`] and [`WallError::Plan`] if it is damaged, or of another version.
+    pub fn read(job: &[u8]) -> Result<Self, WallError> {
+        let description = serde_json::from_slice(job).map_err(|_| WallError::Job { fault: DAMAGED })?;
+        Self::new(description)
+    }
+
+    /// The job in bytes. The key of a sample is secret: whoever has it can tell which units were sampled.
+    #[must_use]
+    pub fn write(&self) -> Vec<u8> {
+        to_json(&self.description)
+    }
+}
+
 impl Partial {
     /// The partial sum in bytes. It has no noise: protect it as the records.
     #[must_use]
@@ -117,6 +137,6 @@ impl Partial {
     /// # Errors
     /// [`WallError::Job`] if it is damaged.
     pub fn read(part: &[u8]) -> Result<Self, WallError> {
-        serde_json::from_slice(part).map_err(|_| WallError::Job { fault: "it cannot be parsed" })
+        serde_json::from_slice(part).map_err(|_| WallError::Job { fault: DAMAGED })
     }
 }

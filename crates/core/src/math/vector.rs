@@ -26,10 +26,11 @@ pub fn norm(x: &[f64]) -> f64 {
     x.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 
-/// $\sigma(x) = 1/(1 + e^{-x})$, without overflow.
+/// $\sigma(x) = 1/(1 + e^{-x})$, without overflow. Contributions of records depend on it, so it is the same on every platform, which the exponential
+/// of the standard library is not.
 #[inline(always)]
 pub fn sigmoid(x: f64) -> f64 {
-    let e = (-x.abs()).exp();
+    let e = libm::exp(-x.abs());
     (if x < 0.0 { e } else { 1.0 }) / (1.0 + e)
 }
 

@@ -49,6 +49,25 @@ pub trait Planned: Send + Sync {
     fn fit(&self, wall: &mut Wall) -> Result<(Box<dyn Posterior>, u64), ModelError>;
 }
 
+impl Wall {
+    /// A wall with noise for a budget, or without noise and privacy if there is none.
+    ///
+    /// # Errors
+    /// Those of [`new`](Self::new) and [`without_privacy`](Self::without_privacy).
+    pub fn open(
+        records: Records,
+        source: NoiseSource,
+        plan: Plan,
+        privacy: Option<&Privacy>,
+        ledger: Box<dyn Ledger>,
+    ) -> Result<Self, WallError> {
+        match privacy {
+            Some(privacy) => Self::new(records, source, plan, privacy, ledger),
+            None => Self::without_privacy(records, source, plan, ledger),
+        }
+    }
+}
+
 impl dyn Planned + '_ {
     /// A summary of the plan.
     ///

@@ -14,7 +14,7 @@ use std::ops::Range;
 /// What determines the contributions to a release. It is public, but for the key of a sample.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Description {
+pub(crate) struct Description {
     /// That of this library: another one might round otherwise.
     pub(super) version: String,
     pub(super) sums: Sums,
@@ -49,7 +49,7 @@ pub(super) struct Description {
 /// Attacked by `overlapping_partial_sums_are_refused`, `a_repeated_partial_sum_counts_once`, `lost_units_contribute_zeros`,
 /// `partial_sums_of_other_jobs_are_refused`, `damaged_jobs_are_refused` and `processes_that_share_the_records_give_the_same_integers`.
 pub struct Job {
-    description: Description,
+    pub(crate) description: Description,
     digest: [u8; 32],
     sampler: Sampler,
     lattice: Lattice,
@@ -74,7 +74,7 @@ fn refused<T>(fault: &'static str) -> Result<T, WallError> {
 }
 
 impl Job {
-    pub(super) fn new(description: Description) -> Result<Self, WallError> {
+    pub(crate) fn new(description: Description) -> Result<Self, WallError> {
         let Description { version, sums, records, adjacency, width, query, .. } = &description;
         if version != env!("CARGO_PKG_VERSION") {
             return refused("it is of another version of this library");
@@ -90,20 +90,6 @@ impl Job {
         }
         let digest = Sha256::digest(jobs::to_json(&description)).into();
         Ok(Self { sampler: sums.sampler, lattice: group.lattice, digest, query, description })
-    }
-
-    /// The job that [`write`](Self::write) wrote.
-    ///
-    /// # Errors
-    /// [`WallError::Job`] and [`WallError::Plan`] if it is damaged, or of another version.
-    pub fn read(job: &[u8]) -> Result<Self, WallError> {
-        serde_json::from_slice(job).map_or_else(|_| refused("it cannot be parsed"), Self::new)
-    }
-
-    /// The job in bytes. The key of a sample is secret: whoever has it can tell which units were sampled.
-    #[must_use]
-    pub fn write(&self) -> Vec<u8> {
-        jobs::to_json(&self.description)
     }
 
     /// How the place of the records [encodes](super::Place::encoding) rows.

@@ -133,23 +133,6 @@ impl Wall {
         Self::build(records, source, plan, Guarantee::None(NotPrivate::NoNoise), ledger)
     }
 
-    /// A wall with noise for a budget, or without noise and privacy if there is none.
-    ///
-    /// # Errors
-    /// Those of [`new`](Self::new) and [`without_privacy`](Self::without_privacy).
-    pub fn open(
-        records: Records,
-        source: NoiseSource,
-        plan: Plan,
-        privacy: Option<&Privacy>,
-        ledger: Box<dyn Ledger>,
-    ) -> Result<Self, WallError> {
-        match privacy {
-            Some(privacy) => Self::new(records, source, plan, privacy, ledger),
-            None => Self::without_privacy(records, source, plan, ledger),
-        }
-    }
-
     fn build(
         records: Records,
         source: NoiseSource,

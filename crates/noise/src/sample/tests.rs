@@ -21,7 +21,8 @@ fn any_range_has_the_coins_of_all() {
         assert_eq!(found, all, "{length}");
     }
     let far = usize::MAX - 500;
-    let parts: Vec<usize> = key.sampled(far..far + 77, k).chain(key.sampled(far + 77..far + 300, k)).collect();
+    let parts: Vec<usize> =
+        key.sampled(far..far + 77, k).chain(key.sampled(far + 77..far + 300, k)).collect();
     assert_eq!(key.sampled(far..far + 300, k).collect::<Vec<_>>(), parts);
     assert_eq!(key.sampled(5..5, k).count(), 0);
     assert_eq!(key.sampled(3..300, 1 << 53).collect::<Vec<_>>(), (3..300).collect::<Vec<_>>());
