@@ -86,7 +86,7 @@ fn rows(case: &Case) -> Vec<f64> {
         }
         match case.target {
             Target::Number => {
-                values.push((score + (3.0 * score).sin() / 3.0 + 0.1 * random()).clamp(-1.0, 1.0))
+                values.push((score + (3.0 * score).sin() / 3.0 + 0.1 * random()).clamp(-1.0, 1.0));
             }
             Target::TwoClasses => values.push(if score + 0.5 * random() > 0.0 { 1.0 } else { -1.0 }),
             _ => {}
@@ -95,9 +95,12 @@ fn rows(case: &Case) -> Vec<f64> {
     values
 }
 
+/// Names of releases and their values.
+type Releases = Vec<(String, Vec<f64>)>;
+
 /// Keeps all released values.
 #[derive(Clone, Default)]
-struct Transcript(Arc<Mutex<Vec<(String, Vec<f64>)>>>);
+struct Transcript(Arc<Mutex<Releases>>);
 
 impl Observer for Transcript {
     fn on_release(&mut self, step: Step<'_>, values: &[f64]) -> Result<(), ObserverError> {

@@ -70,12 +70,15 @@ impl<F: FnMut(&Job) -> Vec<Partial> + Send> Place for Elsewhere<F> {
     }
 }
 
+/// The values of a release.
+type Values = Vec<f64>;
+
 /// Two releases about the records in this process, and about those of a place.
 fn released(
-    sums: Sums,
+    sums: &Sums,
     query: &impl Query,
     place: impl FnMut(&Job) -> Vec<Partial> + Send + 'static,
-) -> (Vec<Vec<f64>>, Result<Vec<Vec<f64>>, WallError>) {
+) -> (Vec<Values>, Result<Vec<Values>, WallError>) {
     let both = |records| {
         let (mut wall, id) = wall(records, sums.clone());
         (0..2).map(|_| Ok(wall.sum(id, query)?.values)).collect::<Result<Vec<_>, WallError>>()
@@ -115,7 +118,7 @@ const OVERLAP: &str = "units are missing from the job, or are in two parts of th
 /// Splits of all kinds, rows given in pieces of all sizes, and a job that was written and read.
 #[test]
 fn parts_add_up_to_the_sum_of_all() {
-    fn check(sums: Sums, query: &impl Query) {
+    fn check(sums: &Sums, query: &impl Query) {
         for pieces in [1, 2, 7, 64, 65, UNITS] {
             let place = move |job: &Job| {
                 let job = Job::read(&job.write()).unwrap();
@@ -125,19 +128,19 @@ fn parts_add_up_to_the_sum_of_all() {
                 let sent: Vec<Partial> = parts.map(|part| Partial::read(&part.write()).unwrap()).collect();
                 sent.into_iter().rev().collect()
             };
-            let (here, there) = released(sums.clone(), query, place);
+            let (here, there) = released(sums, query, place);
             assert_eq!(here, there.unwrap(), "{pieces}");
             assert_ne!(here[0], here[1]);
         }
     }
-    check(ball(), &counts());
-    check(poisson_sample(), &counts());
-    check(outer(), &products());
+    check(&ball(), &counts());
+    check(&poisson_sample(), &counts());
+    check(&outer(), &products());
     check(
-        Sums { noise_multiplier: 30.0, ..sums(Geometry::L1Ball { radius: 3.0 }, Sampler::Full) },
+        &Sums { noise_multiplier: 30.0, ..sums(Geometry::L1Ball { radius: 3.0 }, Sampler::Full) },
         &counts(),
     );
-    check(sums(Geometry::Box { lower: vec![0.5; 3], upper: vec![1.5; 3] }, Sampler::Full), &counts());
+    check(&sums(Geometry::Box { lower: vec![0.5; 3], upper: vec![1.5; 3] }, Sampler::Full), &counts());
 }
 
 /// The same for units of several rows: 400 rows of 150 units.
@@ -193,7 +196,7 @@ fn overlapping_partial_sums_are_refused() {
     assert!(once == part(&job, 50..300));
     // At the wall, whose release stays charged.
     let place = |job: &Job| vec![part(job, 0..UNITS), part(job, 3..4)];
-    assert_eq!(fault(released(ball(), &counts(), place).1), OVERLAP);
+    assert_eq!(fault(released(&ball(), &counts(), place).1), OVERLAP);
     // Ranges that no process made.
     let forged = |units: &str| {
         let text = String::from_utf8(part(&job, 0..1).write()).unwrap();
@@ -224,7 +227,7 @@ fn a_repeated_partial_sum_counts_once() {
         let (low, high) = (part(job, 0..200), part(job, 200..UNITS));
         vec![low.clone(), high.clone(), high, low.clone(), other, low]
     };
-    let (here, there) = released(ball(), &counts(), place);
+    let (here, there) = released(&ball(), &counts(), place);
     assert_eq!(here, there.unwrap());
 }
 
@@ -269,7 +272,7 @@ fn partial_sums_of_other_jobs_are_refused() {
             kept.clone()
         }
     };
-    assert_eq!(fault(released(ball(), &counts(), place).1), "it is of another job");
+    assert_eq!(fault(released(&ball(), &counts(), place).1), "it is of another job");
 }
 
 /// No number in a job, and no damage to its text, makes more than an error: or it is a job, which can be used.
@@ -429,7 +432,7 @@ fn spawn(folder: &Path, units: Range<usize>, part: &str) -> Child {
 /// Two processes with half of the rows each, one of which is tried again, and a copy of a part that arrives twice.
 #[test]
 fn processes_that_share_the_records_give_the_same_integers() {
-    fn check(name: &str, sums: Sums, query: &impl Query) {
+    fn check(name: &str, sums: &Sums, query: &impl Query) {
         let folder = std::env::temp_dir().join(format!("reticent-job-{name}-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let bytes: Vec<u8> = values().iter().flat_map(|x| x.to_le_bytes()).collect();
@@ -451,7 +454,7 @@ fn processes_that_share_the_records_give_the_same_integers() {
         assert_eq!(here, there.unwrap(), "{name}");
         fs::remove_dir_all(&folder).unwrap();
     }
-    check("ball", ball(), &counts());
-    check("outer", outer(), &products());
-    check("poisson", poisson_sample(), &counts());
+    check("ball", &ball(), &counts());
+    check("outer", &outer(), &products());
+    check("poisson", &poisson_sample(), &counts());
 }

@@ -190,6 +190,10 @@ impl Wall {
     /// # Errors
     /// [`WallError`] without a release. If the noise source fails, the release stays charged.
     pub fn sum(&mut self, id: SumId, query: &impl Query) -> Result<Released, WallError> {
+        self.sum_of(id, query)
+    }
+
+    fn sum_of(&mut self, id: SumId, query: &dyn Contributor) -> Result<Released, WallError> {
         let key = self.source.sample_key()?;
         let job = if self.records.place.is_some() { Some(self.job(id, query, &key)?) } else { None };
         let group = self.charge(id.0, query, true)?;
@@ -235,12 +239,12 @@ impl Wall {
     }
 
     /// The next release of a group as a job for the place of the records. Nothing is charged.
-    fn job(&self, id: SumId, query: &impl Query, key: &SampleKey) -> Result<Job, WallError> {
+    fn job(&self, id: SumId, query: &dyn Contributor, key: &SampleKey) -> Result<Job, WallError> {
         let group = self.stage.clone().nth(id.0).ok_or(WallError::UnknownGroup)?;
         let Entry { what, width, kind, planned, made, .. } = &self.plan.groups[group].entry;
         let local = || WallError::Local { what: what.clone() };
         let (Kind::Sum { geometry, sampler, noise_multiplier }, Some(query), Some(place)) =
-            (kind.clone(), query.spec(), &self.records.place)
+            (kind.clone(), query.data(), &self.records.place)
         else {
             return Err(local());
         };
@@ -277,7 +281,16 @@ impl Wall {
     /// # Errors
     /// [`WallError`] without a release.
     pub fn draw(&mut self, id: DrawId, query: &impl Query, log_weights: &[f64]) -> Result<Drawn, WallError> {
-        let one_each = log_weights.is_empty() || log_weights.len() == query.width();
+        self.draw_of(id, query, log_weights)
+    }
+
+    fn draw_of(
+        &mut self,
+        id: DrawId,
+        query: &dyn Contributor,
+        log_weights: &[f64],
+    ) -> Result<Drawn, WallError> {
+        let one_each = log_weights.is_empty() || log_weights.len() == query.shape().0;
         if !(one_each && log_weights.iter().all(|w| w.abs() < 1e6)) {
             return Err(WallError::LogWeights);
         }
@@ -310,9 +323,9 @@ impl Wall {
     }
 
     /// Counts a release of a group of the current stage, or refuses it. Returns the index of the group in the plan.
-    fn charge(&mut self, id: usize, query: &impl Query, sum: bool) -> Result<usize, WallError> {
+    fn charge(&mut self, id: usize, query: &dyn Contributor, sum: bool) -> Result<usize, WallError> {
         let group = self.stage.clone().nth(id).ok_or(WallError::UnknownGroup)?;
-        self.plan.groups[group].takes((query.width(), query.block()))?;
+        self.plan.groups[group].takes(query.shape())?;
         let entry = &mut self.plan.groups[group].entry;
         if sum != matches!(entry.kind, Kind::Sum { .. }) {
             return Err(WallError::UnknownGroup);

@@ -3,7 +3,7 @@
 use super::lattice::Lattice;
 use super::sampler::Batch;
 use super::sum::{Contributor, Total};
-use super::{Job, Partial, Query, WallError};
+use super::{Job, Partial, WallError};
 use std::ops::ControlFlow;
 
 /// Reads all rows, or those of the given indices in increasing order, and passes them to its second argument in
@@ -16,7 +16,7 @@ pub type Pass = dyn FnMut(Option<&[usize]>, &mut dyn FnMut(&[f64]) -> ControlFlo
 pub type UnitPass = dyn FnMut(Option<&[usize]>, EachUnits<'_>) + Send;
 
 /// Receives such blocks.
-type EachUnits<'a> = &'a mut dyn FnMut(&[f64], &[usize]) -> ControlFlow<()>;
+pub(super) type EachUnits<'a> = &'a mut dyn FnMut(&[f64], &[usize]) -> ControlFlow<()>;
 
 /// Whether a pass should end early.
 pub(super) type Stop<'a> = &'a mut dyn FnMut() -> bool;
@@ -225,7 +225,7 @@ impl Records {
         &mut self,
         batch: Batch<'_>,
         stop: Stop<'_>,
-        query: &impl Query,
+        query: &dyn Contributor,
         (lattice, width, open): (&Lattice, usize, bool),
     ) -> Result<Total, WallError> {
         let mut total = if open { Total::Plain(vec![0.0; width]) } else { Total::zeros(lattice, width) };

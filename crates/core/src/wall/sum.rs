@@ -1,10 +1,10 @@
 //! Exact sums of contributions, in parallel.
 
-use super::Query;
 use super::lattice::Lattice;
 use super::outer::{self, Outer};
 use super::records::Units;
 use super::sampler::Batch;
+use super::{Query, QuerySpec};
 use crate::math::matrix;
 use crate::threads;
 use rayon::prelude::*;
@@ -52,7 +52,13 @@ impl Scratch {
     /// Computes one contribution: its values in its blocks of this size. Nothing of another record remains in the
     /// working memory. An absent record, a query that panics, and one that repeats a block or names a missing one
     /// contribute nothing; returns whether the record is present and the query did not panic.
-    fn contribute(&mut self, record: &[f64], query: &impl Query, size: usize, width: usize) -> bool {
+    fn contribute(
+        &mut self,
+        record: &[f64],
+        query: &(impl Query + ?Sized),
+        size: usize,
+        width: usize,
+    ) -> bool {
         let Self { blocks, real, .. } = self;
         blocks.clear();
         real.clear();
@@ -84,7 +90,7 @@ impl Scratch {
     fn contribute_mean(
         &mut self,
         rows: &[f64],
-        query: &impl Query,
+        query: &(impl Query + ?Sized),
         (shape, size, width): (Shape, usize, usize),
     ) {
         let (mut names, mut total) = std::mem::take(&mut self.unit);
@@ -122,7 +128,7 @@ impl Scratch {
     fn contribute_unit(
         &mut self,
         rows: &[f64],
-        query: &impl Query,
+        query: &(impl Query + ?Sized),
         (shape, size, width): (Shape, usize, usize),
     ) {
         if shape.is_one(rows) {
@@ -164,7 +170,7 @@ impl Scratch {
     /// $\langle A, B\rangle \ge 0$: the same bounds as for one vector. Attacked by `units_of_vectors_stay_within_the_trace`.
     fn add_vectors<T: Copy>(
         &mut self,
-        (rows, shape, query): (&[f64], Shape, &impl Query),
+        (rows, shape, query): (&[f64], Shape, &dyn Query),
         (size, outer): (usize, Option<&Outer>),
         sum: &mut [T],
         plus: impl Fn(T, f64) -> T,
@@ -319,6 +325,8 @@ impl Total {
 pub(crate) trait Contributor: Sync {
     /// That of [`Query`].
     fn shape(&self) -> (usize, usize);
+    /// [`Query::spec`].
+    fn data(&self) -> Option<QuerySpec>;
     /// Adds the contributions of a batch of these units.
     fn add(&self, units: Units<'_>, batch: Batch<'_>, lattice: &Lattice, total: &mut Total);
 }
@@ -328,65 +336,85 @@ impl<Q: Query> Contributor for Q {
         (self.width(), self.block())
     }
 
+    fn data(&self) -> Option<QuerySpec> {
+        self.spec()
+    }
+
     /// Sums of integers do not depend on their order, so neither does the result on the number of threads or processes, nor on how many
     /// rows are read at a time. Attacked by `sums_do_not_depend_on_threads`, `sums_do_not_depend_on_blocks`, `blocks_are_summed_exactly` and
     /// `processes_that_share_the_records_give_the_same_integers`.
     fn add(&self, units: Units<'_>, batch: Batch<'_>, lattice: &Lattice, total: &mut Total) {
+        let Total::Units(sum) = total else { return add_by_name(self, units, batch, lattice, total) };
         let shape = Shape { wide: units.width, least: units.least };
-        let (outer, threads) = (lattice.outer.as_deref(), threads::number());
-        match (total, outer) {
-            (Total::Units(sum), _) => {
-                let size = if lattice.is_ball() { self.block().clamp(1, sum.len()) } else { sum.len() };
-                let add = |one: &mut Scratch, rows: &[f64], sum: &mut [i64]| {
-                    one.add((rows, shape), self, size, lattice, sum);
-                };
-                let parts = if threads == 1 { 1 } else { 4 * threads };
-                in_parts((units, batch), (parts, sum), (add, |_, _| ()), i64::wrapping_add);
-            }
-            (Total::Squares(sum), outer) => {
-                let size = outer.map_or(0, |outer| outer.size);
-                let plus = |sum: i128, x: f64| sum + x as i128;
-                let add = |one: &mut Scratch, rows: &[f64], sum: &mut [i128]| {
-                    one.add_vectors((rows, shape, self), (size, outer), sum, plus);
-                };
-                let end = |one: &mut Scratch, sum: &mut [i128]| one.add_block(size, sum, plus);
-                in_parts((units, batch), (threads, sum), (add, end), |a, b| a + b);
-            }
-            (Total::Plain(sum), Some(outer)) => {
-                let plus = |sum: f64, x: f64| sum + x;
-                let add = |one: &mut Scratch, rows: &[f64], sum: &mut [f64]| {
-                    one.add_vectors((rows, shape, self), (outer.size, None), sum, plus);
-                };
-                let end = |one: &mut Scratch, sum: &mut [f64]| one.add_block(outer.size, sum, plus);
-                in_parts((units, batch), (PLAIN_PARTS, sum), (add, end), plus);
-            }
-            (Total::Plain(sum), None) => {
-                let size = self.block().clamp(1, sum.len());
-                let add = |one: &mut Scratch, rows: &[f64], sum: &mut [f64]| {
-                    one.contribute_unit(rows, self, (shape, size, sum.len()));
-                    scatter(&one.blocks, size, &one.real, sum, |sum, x| sum + x);
-                };
-                in_parts((units, batch), (PLAIN_PARTS, sum), (add, |_, _| ()), |sum, x| sum + x);
-            }
+        let size = if lattice.is_ball() { self.block().clamp(1, sum.len()) } else { sum.len() };
+        let add = |one: &mut Scratch, rows: &[f64], sum: &mut [i64]| {
+            one.add((rows, shape), self, size, lattice, sum);
+        };
+        let threads = threads::number();
+        let parts = if threads == 1 { 1 } else { 4 * threads };
+        in_parts(units, batch, (parts, sum), &each(units, batch, add, |_, _| ()), i64::wrapping_add);
+    }
+}
+
+/// The other sums. A call of the query by a table costs nothing beside an outer product, and one compiled version for all queries takes less room than one for each.
+fn add_by_name(query: &dyn Query, units: Units<'_>, batch: Batch<'_>, lattice: &Lattice, total: &mut Total) {
+    let shape = Shape { wide: units.width, least: units.least };
+    let outer = lattice.outer.as_deref();
+    let size = outer.map_or(0, |outer| outer.size);
+    match total {
+        Total::Units(_) => {}
+        Total::Squares(sum) => {
+            let plus = |sum: i128, x: f64| sum + x as i128;
+            let add = |one: &mut Scratch, rows: &[f64], sum: &mut [i128]| {
+                one.add_vectors((rows, shape, query), (size, outer), sum, plus);
+            };
+            let end = |one: &mut Scratch, sum: &mut [i128]| one.add_block(size, sum, plus);
+            in_parts(units, batch, (threads::number(), sum), &each(units, batch, add, end), |a, b| a + b);
+        }
+        Total::Plain(sum) if outer.is_some() => {
+            let plus = |sum: f64, x: f64| sum + x;
+            let add = |one: &mut Scratch, rows: &[f64], sum: &mut [f64]| {
+                one.add_vectors((rows, shape, query), (size, None), sum, plus);
+            };
+            let end = |one: &mut Scratch, sum: &mut [f64]| one.add_block(size, sum, plus);
+            in_parts(units, batch, (PLAIN_PARTS, sum), &each(units, batch, add, end), plus);
+        }
+        Total::Plain(sum) => {
+            let size = query.block().clamp(1, sum.len());
+            let add = |one: &mut Scratch, rows: &[f64], sum: &mut [f64]| {
+                one.contribute_unit(rows, query, (shape, size, sum.len()));
+                scatter(&one.blocks, size, &one.real, sum, |sum, x| sum + x);
+            };
+            in_parts(units, batch, (PLAIN_PARTS, sum), &each(units, batch, add, |_, _| ()), |a, b| a + b);
         }
     }
 }
 
-/// Calls `add` with the rows of each unit of a batch, and with the sum, or with one of this many parts that hold zeros, which `plus` then joins in
-/// order. After the last unit of a sum it calls `end`.
-fn in_parts<T: Copy + Default + Send>(
-    (units, batch): (Units<'_>, Batch<'_>),
-    (parts, sum): (usize, &mut [T]),
-    (add, end): (impl Fn(&mut Scratch, &[f64], &mut [T]) + Sync, impl Fn(&mut Scratch, &mut [T]) + Sync),
-    plus: impl Fn(T, T) -> T,
-) {
-    let width = sum.len();
-    let count = batch.map_or(units.len(), <[usize]>::len);
-    let some = |range: Range<usize>, sum: &mut [T]| {
+/// Calls `add` with the rows of each unit of a range of the batch, and with a sum, and after the last of them `end`.
+fn each<'a, T>(
+    units: Units<'a>,
+    batch: Batch<'a>,
+    add: impl Fn(&mut Scratch, &[f64], &mut [T]) + Sync + 'a,
+    end: impl Fn(&mut Scratch, &mut [T]) + Sync + 'a,
+) -> impl Fn(Range<usize>, &mut [T]) + Sync + 'a {
+    move |range, sum| {
         let mut scratch = Scratch::default();
         range.for_each(|i| add(&mut scratch, units.rows(batch.map_or(i, |batch| batch[i])), sum));
         end(&mut scratch, sum);
-    };
+    }
+}
+
+/// Calls `some` with all units of a batch and the sum, or with ranges of them and one of this many parts that hold zeros, which `plus` then joins in
+/// order.
+fn in_parts<T: Copy + Default + Send>(
+    units: Units<'_>,
+    batch: Batch<'_>,
+    (parts, sum): (usize, &mut [T]),
+    some: &(dyn Fn(Range<usize>, &mut [T]) + Sync),
+    plus: fn(T, T) -> T,
+) {
+    let width = sum.len();
+    let count = batch.map_or(units.len(), <[usize]>::len);
     if count * width < PARALLEL || parts == 1 {
         return some(0..count, sum);
     }

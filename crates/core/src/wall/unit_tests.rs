@@ -6,7 +6,6 @@ use super::records::Records;
 use super::sum::tests::{exact, plain};
 use super::{Query, outer};
 use reticent_noise::Resolution;
-use std::ops::ControlFlow;
 
 const WIDTH: usize = 3;
 
@@ -161,7 +160,7 @@ fn units_of_vectors_stay_within_the_trace() {
         let edge = trace(&vec![100.0; WIDTH * rows], 1);
         assert!(edge <= bound && edge as f64 > 0.998 * bound as f64, "{rows}: {edge}");
         // Four rows that count as eight have half of it.
-        let half = trace(&vec![100.0; WIDTH * 4], 8);
+        let half = trace(&[100.0; WIDTH * 4], 8);
         assert!(2 * half <= bound && 2.0 * half as f64 > 0.998 * bound as f64);
     }
     assert_eq!(outer::BLOCK as u128 * bound, 1 << 53);
@@ -178,11 +177,11 @@ fn a_unit_counts_as_the_mean_of_its_rows() {
     // The third row panics, the second is absent.
     super::sum::silence_query_panics();
     assert_eq!(
-        summed(&[unit.clone()], 1, &ball, &lattice),
+        summed(std::slice::from_ref(&unit), 1, &ball, &lattice),
         summed(&one([0.375, 0.25, -0.25]), 1, &ball, &lattice)
     );
     assert_eq!(
-        summed(&[unit.clone()], 4, &ball, &lattice),
+        summed(std::slice::from_ref(&unit), 4, &ball, &lattice),
         summed(&one([0.1875, 0.125, -0.125]), 1, &ball, &lattice)
     );
     assert_eq!(
@@ -244,17 +243,16 @@ fn streamed_units_are_those_in_memory() {
         let all = summed(&units, 1, &geometry, &lattice);
         for size in [1, 7, 50] {
             let parts = units.clone();
-            let pass =
-                move |_: Option<&[usize]>, each: &mut dyn FnMut(&[f64], &[usize]) -> ControlFlow<()>| {
-                    for block in parts.chunks(size) {
-                        let mut starts = vec![0];
-                        block.iter().for_each(|unit| starts.push(starts[starts.len() - 1] + unit.len()));
-                        let values: Vec<f64> = block.iter().flatten().flatten().copied().collect();
-                        if each(&values, &starts).is_break() {
-                            return;
-                        }
+            let pass = move |_: Option<&[usize]>, each: super::records::EachUnits<'_>| {
+                for block in parts.chunks(size) {
+                    let mut starts = vec![0];
+                    block.iter().for_each(|unit| starts.push(starts[starts.len() - 1] + unit.len()));
+                    let values: Vec<f64> = block.iter().flatten().flatten().copied().collect();
+                    if each(&values, &starts).is_break() {
+                        return;
                     }
-                };
+                }
+            };
             let mut records = Records::streamed_units(units.len(), WIDTH, Box::new(pass)).unwrap();
             let mut sum = vec![0; width(&geometry)];
             exact((&mut records, None, &mut || false), &Copy, &lattice, &mut sum).unwrap();
