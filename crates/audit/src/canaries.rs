@@ -8,7 +8,7 @@ use crate::case::Case;
 use crate::clock::of_thread;
 use crate::failure::Failure;
 use crate::game::Effort;
-use crate::library::{Mechanism, Released, encode};
+use crate::library::{Encoded, Mechanism, Released, encode};
 use crate::neighbours::{Noise, Score};
 use crate::one_run::{Guesses, guess};
 use crate::row::{ALPHA, Claim, Evidence, Row};
@@ -34,23 +34,23 @@ impl Table {
     fn new(case: &Case, adjacency: Adjacency) -> Result<Self, Failure> {
         let neutral = case.ordinary(1);
         let instead = match adjacency {
-            Adjacency::ReplaceOne => encode(case, &neutral)?,
+            Adjacency::ReplaceOne => encode(case, &neutral)?.values,
             Adjacency::AddRemove => Vec::new(),
         };
-        let canaries = case.extremes.iter().map(|line| encode(case, std::slice::from_ref(line)));
+        let canaries = case.extremes.iter().map(|line| Ok(encode(case, std::slice::from_ref(line))?.values));
         Ok(Self {
-            common: encode(case, &case.ordinary(COMMON))?,
-            canaries: canaries.collect::<Result<_, _>>()?,
+            common: encode(case, &case.ordinary(COMMON))?.values,
+            canaries: canaries.collect::<Result<_, Failure>>()?,
             instead,
         })
     }
 
-    fn rows(&self, takes_part: impl Fn(usize) -> bool) -> Vec<f64> {
+    fn rows(&self, takes_part: impl Fn(usize) -> bool) -> Encoded {
         let mut rows = self.common.clone();
         for (k, canary) in self.canaries.iter().enumerate() {
             rows.extend(if takes_part(k) { canary } else { &self.instead });
         }
-        rows
+        Encoded::rows(rows)
     }
 }
 

@@ -290,6 +290,50 @@ pub fn cases() -> Vec<Case> {
     ]
 }
 
+/// Rows of the person that neighbours differ in.
+const PERSON_ROWS: usize = 40;
+
+/// A case whose privacy unit is a person: neighbours differ in all rows of one person. Others have one to three rows.
+fn persons(name: &str, rows_per_unit: Option<usize>) -> Case {
+    let case = case(name);
+    let rows_line = rows_per_unit.map_or_else(String::new, |rows| format!("rows_per_unit = {rows}\n"));
+    let with = |person: &str, lines: &[&String]| -> String {
+        lines.iter().map(|line| format!("{person},{line}")).collect::<Vec<_>>().join("\n")
+    };
+    let lines = (0..case.records).map(|n| {
+        let own: Vec<&String> = case.lines.iter().cycle().skip(n).take(1 + n % 3).collect();
+        with(&format!("q{n}"), &own)
+    });
+    let all = |line| with("p", &vec![line; PERSON_ROWS]);
+    let mixed: Vec<&String> = case.extremes.iter().cycle().take(PERSON_ROWS).collect();
+    let extremes = case.extremes.iter().map(all).chain([with("p", &mixed), with("p", &mixed[..1])]);
+    Case {
+        name: match rows_per_unit {
+            None => format!("{name}, {PERSON_ROWS} rows of a person"),
+            Some(rows) => format!("{name}, {rows} of {PERSON_ROWS} rows of a person"),
+        },
+        schema: format!("privacy_unit = \"person\"\n{rows_line}{}", case.schema),
+        header: format!("person,{}", case.header),
+        lines: lines.collect(),
+        extremes: extremes.collect(),
+        ..case
+    }
+}
+
+/// Cases with a privacy unit of several rows: outer products, a ball, blocks, coordinates, and pure noise.
+#[must_use]
+pub fn unit_cases() -> Vec<Case> {
+    vec![
+        persons("linear", None),
+        persons("linear", Some(5)),
+        persons("logistic", None),
+        persons("network of a number", None),
+        persons("topics", None),
+        persons("dirichlet of 24 columns", None),
+        persons("beta-bernoulli", None),
+    ]
+}
+
 /// The case of this name.
 ///
 /// # Panics

@@ -81,14 +81,14 @@ impl Neighbours {
     /// Those of the records at the bounds of the case that are farthest apart.
     fn farthest(case: &Case, evaluated: &Evaluated, adjacency: Adjacency) -> Result<Self, Failure> {
         let common = case.ordinary(case.records - 1);
-        let with = |line: &String| {
+        let with = |line: &String| -> Result<Vec<f64>, Failure> {
             let mut lines = common.clone();
             lines.push(line.clone());
-            encode(case, &lines)
+            Ok(encode(case, &lines)?.values)
         };
-        let mut sets: Vec<Vec<f64>> = case.extremes.iter().map(with).collect::<Result<_, _>>()?;
+        let mut sets: Vec<Vec<f64>> = case.extremes.iter().map(with).collect::<Result<_, Failure>>()?;
         if adjacency == Adjacency::AddRemove {
-            sets.insert(0, encode(case, &common)?);
+            sets.insert(0, encode(case, &common)?.values);
         }
         let sums = sets.iter().map(|rows| Ok(evaluated.run(rows, false)?.0));
         let sums: Vec<Vec<f64>> = sums.collect::<Result<_, Failure>>()?;
@@ -103,7 +103,8 @@ impl Neighbours {
             }
         }
         let (_, a, b) = best;
-        let direction = sums[b].iter().zip(&sums[a]).map(|(b, a)| b - a).collect();
+        // Scores are larger on the first data set.
+        let direction = sums[a].iter().zip(&sums[b]).map(|(a, b)| a - b).collect();
         Ok(Self { rows: sets[a].clone(), other_rows: sets[b].clone(), direction })
     }
 }

@@ -7,7 +7,7 @@ use crate::case::Case;
 use crate::clock::{Clock, of_thread};
 use crate::event::{Event, Objective, Observation};
 use crate::failure::Failure;
-use crate::library::{Mechanism, encode, squared_mu, total_mu, visible_result};
+use crate::library::{Encoded, Mechanism, Released, encode, squared_mu, total_mu, visible_result};
 use crate::neighbours::{Neighbours, Noise, SEEDS, Score};
 use crate::row::{Claim, Evidence, Row};
 use crate::statistics::separation;
@@ -184,7 +184,7 @@ struct Planned {
     mechanism: Mechanism,
     receipt: Receipt,
     common: Vec<String>,
-    rows: Vec<f64>,
+    rows: Encoded,
     privacy: Privacy,
 }
 
@@ -258,7 +258,7 @@ impl Attack {
         let releases = max_releases.min(case.releases).min(releases as usize);
         let neighbours = Neighbours::farthest(case, &common, &mechanism, releases)?;
         let noise = Noise::measure(&mechanism, &neighbours.rows, releases, Some(&receipt))?;
-        let rows = (&neighbours.rows[..], &neighbours.other_rows[..]);
+        let rows = (&neighbours.rows, &neighbours.other_rows);
         let score = Score::between(&mechanism, rows, (&receipt, &noise), (releases, SEEDS))?;
         let name = format!("{}, {}", case.name, data.name(privacy.adjacency()));
         Ok(Self { mechanism, neighbours, receipt, score, name, privacy })
@@ -273,12 +273,18 @@ impl Attack {
         Ok(Claim { epsilon: cost.epsilon.upper, delta: self.privacy.delta(), mu: total_mu(&self.receipt) })
     }
 
+    /// The score of a transcript.
+    #[must_use]
+    pub fn score(&self, transcript: &[Released]) -> f64 {
+        self.score.of(transcript)
+    }
+
     /// Complete fits: the event may depend on the releases, the posterior, and the outcome.
     ///
     /// # Errors
     /// [`Failure`] if a fit is refused.
     pub fn complete(&self, effort: &Effort) -> Result<Row, Failure> {
-        let game = |rows: &[f64]| {
+        let game = |rows: &Encoded| {
             let ended = self.mechanism.play(rows, usize::MAX)?;
             let mut observation = vec![self.score.of(&ended.transcript)];
             observation.extend(visible_result(ended.result.as_ref()));
@@ -297,7 +303,7 @@ impl Attack {
     pub fn first_releases(&self, effort: &Effort) -> Result<Row, Failure> {
         let max_releases = self.score.fixed.max(1);
         let game =
-            |rows: &[f64]| Ok(vec![self.score.of(&self.mechanism.play(rows, max_releases)?.transcript)]);
+            |rows: &Encoded| Ok(vec![self.score.of(&self.mechanism.play(rows, max_releases)?.transcript)]);
         let Neighbours { rows, other_rows, .. } = &self.neighbours;
         let games = Games::play(effort, of_thread, || game(rows), || game(other_rows))?;
         let claim = Claim { mu: self.score.fixed_mu, ..self.claim()? };

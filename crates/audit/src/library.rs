@@ -8,7 +8,7 @@ use reticent_core::model::{ModelError, Planned, Posterior, model};
 use reticent_core::observer::{Observer, ObserverError, Step};
 use reticent_core::receipt::{Entry, Kind, Receipt};
 use reticent_core::wall::{Geometry, NoiseSource, Records, Sampler, Wall};
-use reticent_tables::{Encoder, Schema, Source};
+use reticent_tables::{Encoder, Schema, Source, UnitRows};
 
 use crate::case::Case;
 use crate::failure::Failure;
@@ -55,16 +55,51 @@ impl Observer for Recorder {
     }
 }
 
+/// Encoded rows of a file.
+#[derive(Debug, Clone)]
+pub struct Encoded {
+    /// The rows, unit by unit.
+    pub values: Vec<f64>,
+    /// The number of rows of each privacy unit, and the rows that one counts as at least, unless each row is a unit.
+    units: Option<(Vec<usize>, usize)>,
+}
+
+impl Encoded {
+    /// Rows that are units of their own.
+    #[must_use]
+    pub fn rows(values: Vec<f64>) -> Self {
+        Self { values, units: None }
+    }
+
+    fn records(&self, width: usize) -> Result<Records, Failure> {
+        let values = self.values.clone();
+        let records = match &self.units {
+            None => Records::new(values, width),
+            Some((rows, least)) => {
+                Records::of_units(values, width, rows).map(|records| records.counting_at_least(*least))
+            }
+        };
+        Ok(records.map_err(ModelError::from)?)
+    }
+}
+
 /// Encoded rows of a file of these lines.
 ///
 /// # Errors
 /// [`Failure`] if the file cannot be written or read.
-pub fn encode(case: &Case, lines: &[String]) -> Result<Vec<f64>, Failure> {
+pub fn encode(case: &Case, lines: &[String]) -> Result<Encoded, Failure> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("data.csv");
     std::fs::write(&file, case.file(lines))?;
-    let schema = Schema::parse(&case.schema)?;
-    Ok(Encoder::new(&schema)?.read(&Source::open(&file)?)?.into_values())
+    let (schema, source) = (Schema::parse(&case.schema)?, Source::open(&file)?);
+    let Some(unit) = schema.privacy_unit() else {
+        return Ok(Encoded::rows(Encoder::new(&schema)?.read(&source)?.into_values()));
+    };
+    let least = unit.rows().unwrap_or(1);
+    let units = UnitRows::read(&schema, &source, usize::MAX, &mut || false)?;
+    let kept = units.and_then(|units| units.into_kept().ok());
+    let (values, rows) = kept.ok_or_else(|| Failure::new("the rows are not in memory"))?;
+    Ok(Encoded { values, units: Some((rows, least)) })
 }
 
 /// A planned fit, to be run many times.
@@ -110,10 +145,10 @@ impl Mechanism {
         self.privacy.adjacency()
     }
 
-    fn run(&self, rows: &[f64], source: NoiseSource, max_releases: usize) -> Result<FitResult, Failure> {
+    fn run(&self, rows: &Encoded, source: NoiseSource, max_releases: usize) -> Result<FitResult, Failure> {
         let transcript = Arc::new(Mutex::new(Vec::new()));
         let observer = Box::new(Recorder { transcript: Arc::clone(&transcript), max_releases });
-        let records = Records::new(rows.to_vec(), self.width).map_err(ModelError::from)?;
+        let records = rows.records(self.width)?;
         let privacy = self.private.then_some(&self.privacy);
         let fit = || {
             let plan = self.planned.releases()?;
@@ -136,7 +171,7 @@ impl Mechanism {
     ///
     /// # Errors
     /// [`Failure`] if rows are not those of the plan, or there is no entropy.
-    pub fn play(&self, rows: &[f64], max_releases: usize) -> Result<FitResult, Failure> {
+    pub fn play(&self, rows: &Encoded, max_releases: usize) -> Result<FitResult, Failure> {
         self.run(rows, NoiseSource::from_os().map_err(Failure::from_error)?, max_releases)
     }
 
@@ -146,7 +181,7 @@ impl Mechanism {
     /// [`Failure`] if rows are not those of the plan.
     pub fn releases_with_seed(
         &self,
-        rows: &[f64],
+        rows: &Encoded,
         max_releases: usize,
         seed: u64,
     ) -> Result<Vec<Released>, Failure> {
@@ -157,7 +192,12 @@ impl Mechanism {
     ///
     /// # Errors
     /// [`Failure`] if rows are not those of the plan.
-    pub fn run_with_seed(&self, rows: &[f64], max_releases: usize, seed: u64) -> Result<FitResult, Failure> {
+    pub fn run_with_seed(
+        &self,
+        rows: &Encoded,
+        max_releases: usize,
+        seed: u64,
+    ) -> Result<FitResult, Failure> {
         self.run(rows, NoiseSource::insecure_from_seed(seed), max_releases)
     }
 
@@ -165,7 +205,7 @@ impl Mechanism {
     ///
     /// # Errors
     /// [`Failure`] if this fit fails.
-    pub fn receipt(&self, rows: &[f64]) -> Result<Receipt, Failure> {
+    pub fn receipt(&self, rows: &Encoded) -> Result<Receipt, Failure> {
         // A fit may fail by chance, if noise makes the posterior improper.
         let mut last = None;
         for _ in 0..20 {

@@ -12,7 +12,7 @@ use reticent_core::wall::Geometry;
 
 use crate::case::Case;
 use crate::failure::Failure;
-use crate::library::{Mechanism, Released, encode, entry, squared_mu};
+use crate::library::{Encoded, Mechanism, Released, encode, entry, squared_mu};
 
 /// Default number of seeds that differences are averaged over.
 pub const SEEDS: u64 = 6;
@@ -23,7 +23,7 @@ const NO_NOISE: f64 = 1e-12;
 /// Number of releases by which neighbours are chosen.
 const CHOSEN_BY: usize = 3;
 
-/// Two data sets that differ in one record, the last.
+/// Two data sets that differ in one record, or in all rows of one privacy unit, the last.
 #[derive(Debug, Clone)]
 pub struct Neighbours {
     /// Lines of the first file.
@@ -31,9 +31,9 @@ pub struct Neighbours {
     /// Lines of the second.
     pub other_lines: Vec<String>,
     /// Rows of the first.
-    pub rows: Vec<f64>,
+    pub rows: Encoded,
     /// Rows of the second.
-    pub other_rows: Vec<f64>,
+    pub other_rows: Encoded,
 }
 
 impl Neighbours {
@@ -103,7 +103,7 @@ impl Noise {
     /// [`Failure`] if a fit is refused.
     pub fn measure(
         mechanism: &Mechanism,
-        rows: &[f64],
+        rows: &Encoded,
         max_releases: usize,
         receipt: Option<&Receipt>,
     ) -> Result<Self, Failure> {
@@ -171,7 +171,7 @@ impl Score {
     /// [`Failure`] if a fit is refused.
     pub fn between(
         mechanism: &Mechanism,
-        (rows, other_rows): (&[f64], &[f64]),
+        (rows, other_rows): (&Encoded, &Encoded),
         (receipt, noise): (&Receipt, &Noise),
         (max_releases, seeds): (usize, u64),
     ) -> Result<Self, Failure> {

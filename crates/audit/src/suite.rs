@@ -6,7 +6,7 @@ use reticent_core::budget::{Adjacency, Privacy};
 use reticent_core::model::model;
 
 use crate::canaries;
-use crate::case::{Case, canary_cases, case, cases};
+use crate::case::{Case, canary_cases, case, cases, unit_cases};
 use crate::command::{self, Files, malformed_lines};
 use crate::evaluation;
 use crate::failure::Failure;
@@ -139,6 +139,16 @@ impl Suite {
         Data::special(adjacency).iter().map(row).collect()
     }
 
+    /// First releases and complete fits of a case whose neighbours differ in all rows of a person.
+    ///
+    /// # Errors
+    /// [`Failure`] if a fit is refused.
+    pub fn persons(&self, case: &Case, adjacency: Adjacency) -> Result<Vec<Row>, Failure> {
+        let mut rows = self.first_releases(case, adjacency)?;
+        rows.extend(self.complete_fits(case, adjacency)?);
+        Ok(rows)
+    }
+
     /// Fits of the farthest neighbours of a case by the command line.
     ///
     /// # Errors
@@ -232,14 +242,15 @@ impl Suite {
         }
     }
 
-    /// The first four sections.
+    /// The first five sections.
     fn play_library(&self, each: &impl Fn(&Row)) -> Result<Vec<Vec<Row>>, Failure> {
         type Play = fn(&Suite, &Case, Adjacency) -> Result<Vec<Row>, Failure>;
-        let games: [(Play, Vec<Case>); 4] = [
+        let games: [(Play, Vec<Case>); 5] = [
             (Self::first_releases, cases()),
             (Self::special_data, cases()),
             (Self::complete_fits, cases()),
             (Self::many_canaries, canary_cases()),
+            (Self::persons, unit_cases()),
         ];
         let mut sections = Vec::new();
         for (play, cases) in games {
@@ -274,7 +285,9 @@ impl Suite {
         let holdout =
             Case { name: "linear with a holdout".into(), arguments: &["--holdout", "0.2"], ..case("linear") };
         let holdout = [(holdout, Adjacency::ReplaceOne, Data::Ordinary)];
-        for (case, adjacency, data) in ordinary.chain(special).chain(holdout) {
+        let persons = unit_cases().into_iter().filter(|case| case.model == "linear");
+        let persons = both(persons.collect()).map(|(case, adjacency)| (case, adjacency, Data::Ordinary));
+        for (case, adjacency, data) in ordinary.chain(special).chain(holdout).chain(persons) {
             let row = self.by_command(program, &case, data, adjacency)?;
             each(&row);
             rows.push(row);
@@ -296,7 +309,7 @@ fn both(cases: Vec<Case>) -> impl Iterator<Item = (Case, Adjacency)> {
 }
 
 /// Titles and descriptions of the sections.
-const TITLES: [(&str, &str); 6] = [
+const TITLES: [(&str, &str); 7] = [
     (
         "First releases",
         "Fits through the library up to the last release that does not depend on earlier ones. The score is the log likelihood ratio of the noise \
@@ -316,6 +329,11 @@ const TITLES: [(&str, &str); 6] = [
         "Many canaries",
         "Each of many canaries takes part with probability 1/2 (add/remove), or an ordinary record does in its place (replace-one); guesses are \
          about those whose traces in the releases are strongest and weakest (Steinke, Nasr, Jagielski 2023, Theorem 5.2).",
+    ),
+    (
+        "Privacy units",
+        "First releases and complete fits of tables in which one person has 40 rows and others one to three. Neighbours differ in all rows of that person: \
+         they have other values, are fewer, or are not there.",
     ),
     (
         "Command line",

@@ -3,10 +3,10 @@
 //! A result is wrong with probability at most 1e-9 (`ALPHA`), so that a failure is never chance.
 
 use reticent_audit::canaries;
-use reticent_audit::case::{ADJACENCIES, Case, canary_cases, case, cases};
+use reticent_audit::case::{ADJACENCIES, Case, canary_cases, case, cases, unit_cases};
 use reticent_audit::clock::of_thread;
 use reticent_audit::game::{Attack, Data, Effort, Games};
-use reticent_audit::library::Mechanism;
+use reticent_audit::library::{Encoded, Mechanism};
 use reticent_audit::row::{Claim, Row};
 use reticent_audit::suite::Suite;
 use reticent_core::budget::{Adjacency, Privacy};
@@ -28,6 +28,30 @@ fn each(play: impl Fn(&Suite, &Case, Adjacency) -> Vec<Row>) {
 #[test]
 fn first_releases_hold_their_claims() {
     each(|suite, case, adjacency| suite.first_releases(case, adjacency).unwrap());
+}
+
+#[test]
+fn persons_with_many_rows_hold_their_claims() {
+    for case in unit_cases() {
+        for &adjacency in case.adjacencies() {
+            hold(&Suite::short().persons(&case, adjacency).unwrap());
+        }
+    }
+}
+
+/// If each of the 40 rows of a person counted as a unit, its effect would be up to 40 times what is claimed: the games find it.
+#[test]
+fn a_person_whose_rows_all_count_is_caught() {
+    let by_person = unit_cases().into_iter().find(|case| case.model == "linear").unwrap();
+    let privacy = Privacy::new(1.0, 1e-5, Adjacency::AddRemove).unwrap();
+    let attack = Attack::new(&by_person, Data::Ordinary, privacy).unwrap();
+    let mechanism = Mechanism::new(&case("linear"), by_person.records, privacy).unwrap();
+    let by_rows = |encoded: &Encoded| Encoded::rows(encoded.values.clone());
+    let [first, second] = [&attack.neighbours.rows, &attack.neighbours.other_rows].map(by_rows);
+    let game = |rows: &Encoded| Ok(vec![attack.score(&mechanism.play(rows, 1)?.transcript)]);
+    let games = Games::play(&Effort::exactly(MANY), of_thread, || game(&first), || game(&second)).unwrap();
+    let row = games.row("by rows".into(), Adjacency::AddRemove, attack.claim().unwrap());
+    assert!(row.refuted(), "{}", row.markdown());
 }
 
 #[test]
@@ -128,7 +152,7 @@ fn a_fit_without_noise_is_caught() {
     let (case, privacy) = (case("dirichlet"), Privacy::new(1.0, 1e-5, Adjacency::ReplaceOne).unwrap());
     let mechanism = Mechanism::without_noise(&case, case.records, privacy).unwrap();
     let neighbours = &Attack::new(&case, Data::Ordinary, privacy).unwrap().neighbours;
-    let game = |rows: &[f64]| {
+    let game = |rows: &Encoded| {
         Ok(reticent_audit::library::visible_result(mechanism.play(rows, usize::MAX)?.result.as_ref()))
     };
     let (first, second) = (|| game(&neighbours.rows), || game(&neighbours.other_rows));
