@@ -69,6 +69,7 @@ fn the_guide_works() {
     ["test.csv", "new.csv"].iter().for_each(|name| case.write(name, &people(50)));
     let (events, schema) = crashes();
     case.write("crashes.csv", &events);
+    case.write("visits.csv", &visits());
     case.write("crashes.toml", schema);
     // The guide begins without a schema.
     std::fs::remove_file(case.path("schema.toml")).unwrap();
@@ -84,6 +85,16 @@ fn the_guide_works() {
         }
     }
     assert!(commands >= 10, "{commands}");
+}
+
+/// The rows of `people`, of persons with one to five each.
+fn visits() -> String {
+    let rows = people(4000);
+    let with = |(row, line): (usize, &str)| match row {
+        0 => format!("person,{line}\n"),
+        _ => format!("{},{line}\n", (row * row) % 1301),
+    };
+    rows.lines().enumerate().map(with).collect()
 }
 
 /// Events in two regions and three years, with what they were like, and a schema for them.

@@ -44,9 +44,8 @@ impl Schema {
         let Some(unit) = self.privacy_unit() else { return Vec::new() };
         let column = unit.column();
         let counts = match unit.rows() {
-            None => format!(
-                "each privacy unit counts once, as the mean of its rows, so estimates describe the average {column} and not the average row"
-            ),
+            None => "each privacy unit counts once, as the mean of its rows, so estimates describe the average unit and not the average row"
+                .to_owned(),
             Some(1) => "of each privacy unit one row counts, chosen by secret coins".to_owned(),
             Some(rows) => format!(
                 "of each privacy unit at most {rows} rows count, chosen by secret coins, each as 1/{rows} of a unit"

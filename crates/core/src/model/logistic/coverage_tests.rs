@@ -155,3 +155,63 @@ fn with_a_large_budget_the_fit_is_the_one_without_privacy() {
     let gap = cell(&plan, &privacy, 1.0, 0.3, 5).gap;
     assert!(gap < 0.2, "{gap} with noise {noise}");
 }
+
+/// The share of weights within their intervals of 95 % if persons are protected, and if rows are. Persons have one to eight rows; all inputs are the
+/// same in each, and so is, with a probability, what decides the class beside its probability.
+fn coverage_of_persons(persons: usize, epsilon: f64, alike: f64, sets: u64) -> [f64; 2] {
+    let mut covered = [0.0; 2];
+    for set in 0..sets {
+        let mut rng = ChaCha8Rng::seed_from_u64(900 + set);
+        let (one_each, weights) = records(persons, 3, 1.5, 0.3, &mut rng);
+        let (mut values, mut rows) = (Vec::new(), Vec::new());
+        for (person, one) in one_each.chunks_exact(4).enumerate() {
+            let (x, own): (&[f64], f64) = (&one[..3], rng.random());
+            rows.push(1 + person % 8);
+            for _ in 0..1 + person % 8 {
+                let chance = if rng.random::<f64>() < alike { own } else { rng.random() };
+                values.extend_from_slice(x);
+                values.push(if chance < sigmoid(dot(x, &weights)) { 1.0 } else { -1.0 });
+            }
+        }
+        let by_rows = Records::new(values.clone(), 4).unwrap();
+        let by_person = Records::of_units(values, 4, &rows).unwrap();
+        let all = rows.iter().sum();
+        for (covered, (count, records)) in covered.iter_mut().zip([(persons, by_person), (all, by_rows)]) {
+            let (plan, privacy) = planned(count, 3, epsilon);
+            let source = NoiseSource::from_os().unwrap();
+            let found = plan.fit(records, source, Some(&privacy), Box::new(Unlimited)).unwrap().0.moments;
+            for (k, weight) in weights.iter().enumerate().take(3) {
+                let sd = found.covariance[if found.covariance.len() > 4 { 5 * k } else { k }].sqrt();
+                *covered +=
+                    f64::from(u8::from((found.mean[k] - weight).abs() < 1.96 * sd)) / (3 * sets) as f64;
+            }
+        }
+    }
+    covered
+}
+
+/// Of 180 weights (60 data sets of 3), by persons at least 0.87 and by rows, if these are alike, at most 0.90: five and three standard errors of 0.0162 from 0.95.
+#[test]
+fn intervals_by_persons_cover_and_those_by_rows_do_not() {
+    for alike in [0.0, 0.8] {
+        let [by_person, by_rows] = coverage_of_persons(3000, 8.0, alike, 60);
+        assert!(by_person >= 0.87, "{alike}: {by_person}");
+        assert!(alike == 0.0 || by_rows <= 0.90, "{alike}: {by_rows}");
+    }
+}
+
+/// Prints the coverage by persons and by rows.
+#[test]
+#[ignore = "takes minutes: prints the table of the documentation"]
+#[allow(clippy::print_stdout, reason = "the table is the result")]
+fn table_of_logistic_coverage_by_persons() {
+    for persons in [500, 2000, 8000] {
+        for alike in [0.0, 0.4, 0.8] {
+            let cells = [1.0, 8.0].map(|epsilon| {
+                let [by_person, by_rows] = coverage_of_persons(persons, epsilon, alike, sets());
+                format!("epsilon {epsilon}: {by_person:.3} by persons, {by_rows:.3} by rows")
+            });
+            println!("{persons:5} persons, rows alike with probability {alike}: {}", cells.join("; "));
+        }
+    }
+}
