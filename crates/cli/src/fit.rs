@@ -175,6 +175,7 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
         .resume(args.resume)
         .overwrite(args.force)
         .on_progress(progress::releases(args.quiet))
+        .on_notice(output::notice)
         .cancelled_by(&interrupt::listen())
         .run(records)
         .map_err(data::about_schema(&args.schema))?;

@@ -11,6 +11,12 @@ pub(crate) use reticent_accounting::rounded_up;
 
 use crate::flags::typed;
 
+/// Prints a line for the person at the terminal.
+pub(crate) fn notice(text: &str) {
+    // Nothing is left to do if standard error is closed.
+    let _ = writeln!(std::io::stderr(), "note: {}", visible::line(text));
+}
+
 /// Why a command failed: one sentence and a hint.
 #[derive(Debug)]
 pub struct Failure {

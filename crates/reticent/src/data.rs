@@ -75,6 +75,14 @@ impl Data {
         }
     }
 
+    /// Where it is, if it is a path.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match &self.place {
+            Place::Path(path) => Some(path),
+            Place::Source(_) => None,
+        }
+    }
+
     /// The same for sentences.
     pub(crate) fn label(&self) -> String {
         self.name().unwrap_or_else(|| BATCHES.to_owned())

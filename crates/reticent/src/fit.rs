@@ -21,9 +21,13 @@ use crate::holdout::{self, Holdout, Part};
 use crate::memory::{default_memory, numbers};
 use crate::plan::{self, Plan, Request};
 use crate::resume::{Place, RunKind};
+use crate::same_records::FirstRecords;
 use crate::saved::{Parts, SavedModel, score, within_bounds};
 use crate::scores::{self, PUBLIC_NOTE};
 use crate::settings::{Settings, check_epsilon};
+
+/// Called with what the curator should know.
+type OnNotice = Box<dyn FnMut(&str)>;
 
 /// A fit to be made: the model, what is publicly known about the records, and what may be spent.
 ///
@@ -66,6 +70,7 @@ pub struct Fit {
     resume: bool,
     overwrite: bool,
     on_progress: Option<OnProgress>,
+    on_notice: Option<OnNotice>,
     cancel: Cancel,
 }
 
@@ -96,6 +101,7 @@ impl Fit {
             resume: false,
             overwrite: false,
             on_progress: None,
+            on_notice: None,
             cancel: Cancel::new(),
         })
     }
@@ -219,6 +225,12 @@ impl Fit {
         Self { on_progress: Some(Box::new(on_progress)), ..self }
     }
 
+    /// **Not private**: calls a function with what the curator of the records should know, such as that they have a budget under another name. It depends on the
+    /// records: show it to whoever holds them, and to nobody else.
+    pub fn on_notice(self, on_notice: impl FnMut(&str) + 'static) -> Self {
+        Self { on_notice: Some(Box::new(on_notice)), ..self }
+    }
+
     /// Ends the run early once this flag is set, midway through a pass over a large file too.
     pub fn cancelled_by(self, cancel: &Cancel) -> Self {
         Self { cancel: cancel.clone(), ..self }
@@ -306,6 +318,7 @@ impl Fit {
         };
         let of = self.whole_run(&data, &plan_json, holdout.as_ref());
         let charge = place.charge(&of, self.on_progress.take(), self.cancel.clone())?;
+        self.notice_known_records(&data, &source);
         // Whatever fails from here on is reported with what stays charged and how to resume.
         let unfinished = |error| place.unfinished(&charge, self.cancel.is_cancelled(), error);
         // Before the first release, so that a run that is resumed has the same records.
@@ -338,6 +351,27 @@ impl Fit {
             scores::write(out, test.label(), score)?;
         }
         Ok(Fitted { model, score, bytes })
+    }
+
+    /// Reports whether a ledger knows the records under another name, and remembers them under that of this run.
+    fn notice_known_records(&mut self, data: &Data, source: &Source) {
+        if self.privacy.is_none() {
+            return;
+        }
+        let Some(first) = FirstRecords::read(&self.schema, source) else { return };
+        let folders = data.path().into_iter().chain(self.out.as_deref()).map(|file| match file.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+            _ => PathBuf::from("."),
+        });
+        let ledger = self.ledger.as_ref().map(|(file, data_set)| (file.as_path(), data_set.as_str()));
+        if let Some(on_notice) = &mut self.on_notice
+            && let Some(notice) = first.notice(ledger, &folders.collect::<Vec<_>>())
+        {
+            on_notice(&notice);
+        }
+        if let Some((file, data_set)) = ledger {
+            first.remember(file, data_set);
+        }
     }
 
     /// The table before the number of its records is known. Settings out of their ranges, and targets that the model has no fit for,

@@ -115,13 +115,12 @@ fn width(encoders: &[Encoder]) -> usize {
     encoders.iter().map(Encoder::width).sum()
 }
 
+/// Receives rows and their units.
+type EachRows<'a> = &'a mut dyn FnMut(&[f64], &[Option<UnitKey>]) -> ControlFlow<()>;
+
 /// Calls `each` with blocks of rows, and with their units if the first encoder reads them, until it returns [`Break`](ControlFlow::Break). Encoders read batches of their own sizes, so each block
 /// is as long as the shortest that waits.
-pub(crate) fn pass(
-    encoders: &[Encoder],
-    source: &Source,
-    each: &mut dyn FnMut(&[f64], &[Option<UnitKey>]) -> ControlFlow<()>,
-) -> Result<(), TableError> {
+pub(crate) fn pass(encoders: &[Encoder], source: &Source, each: EachRows<'_>) -> Result<(), TableError> {
     let mut streams: Vec<_> = encoders.iter().map(|encoder| encoder.stream(source)).collect();
     // Encoded rows of each encoder that are not part of a block yet.
     let mut waiting: Vec<Vec<f64>> = vec![Vec::new(); encoders.len()];

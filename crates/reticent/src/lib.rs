@@ -63,6 +63,7 @@ mod plan;
 mod predict;
 mod residuals;
 mod resume;
+mod same_records;
 mod saved;
 mod scores;
 mod session;
