@@ -42,7 +42,7 @@ struct Prints {
 #[serde(deny_unknown_fields)]
 struct Print {
     data_set: String,
-    /// Digests of the columns that are not constant.
+    /// A digest of each column; random for a constant one, so that the shape of the file does not depend on the records.
     columns: Vec<String>,
 }
 
@@ -58,9 +58,7 @@ impl Prints {
     }
 
     fn new() -> Option<Self> {
-        let mut key = [0; 32];
-        getrandom::fill(&mut key).ok()?;
-        Some(Self { note: NOTE.to_owned(), key: hex(&key), data_sets: Vec::new() })
+        Some(Self { note: NOTE.to_owned(), key: random()?, data_sets: Vec::new() })
     }
 
     /// The names under which at least half of these columns are known.
@@ -71,6 +69,17 @@ impl Prints {
         };
         self.data_sets.iter().filter(same).map(|known| known.data_set.as_str())
     }
+}
+
+/// 256 random bits.
+fn random() -> Option<String> {
+    let mut bits = [0; 32];
+    getrandom::fill(&mut bits).ok()?;
+    Some(hex(&bits))
+}
+
+fn is_constant(values: &[Option<String>]) -> bool {
+    values.windows(2).all(|pair| pair[0] == pair[1])
 }
 
 /// The first records of a source, column by column. None if there are few, or they cannot be read.
@@ -96,7 +105,7 @@ impl FirstRecords {
 
     /// Digests under a key, of columns that are not constant.
     fn digests(&self, key: &str) -> Vec<String> {
-        let varied = self.0.iter().filter(|(_, values)| values.windows(2).any(|pair| pair[0] != pair[1]));
+        let varied = self.0.iter().filter(|(_, values)| !is_constant(values));
         let digest = |(name, values): &(String, Vec<Option<String>>)| {
             let mut hash = Sha256::new();
             for text in
@@ -139,11 +148,17 @@ impl FirstRecords {
     pub(crate) fn remember(&self, file: &Path, data_set: &str) -> Option<()> {
         let mut prints =
             Prints::load(file).or_else(|| if beside(file).exists() { None } else { Prints::new() })?;
-        let print = Print { data_set: data_set.to_owned(), columns: self.digests(&prints.key) };
-        if print.columns.is_empty() || prints.data_sets.contains(&print) {
+        let mut columns = self.digests(&prints.key);
+        let is_known = |known: &Print| {
+            known.data_set == data_set && columns.iter().all(|column| known.columns.contains(column))
+        };
+        if prints.data_sets.iter().any(is_known) {
             return None;
         }
-        prints.data_sets.push(print);
+        while columns.len() < self.0.len() {
+            columns.push(random()?);
+        }
+        prints.data_sets.push(Print { data_set: data_set.to_owned(), columns });
         let mut bytes = serde_json::to_vec_pretty(&prints).ok()?;
         bytes.push(b'\n');
         reticent_files::write(&beside(file), Access::Owner, &bytes).ok()
@@ -187,6 +202,9 @@ mod tests {
         // Nothing of a value is in the file, and its owner alone may read it.
         let file = beside(&ledger);
         let text = fs::read_to_string(&file).unwrap();
+        let prints = Prints::load(&ledger).unwrap();
+        assert_eq!(prints.data_sets[0].columns.len(), 2, "as many as there are columns, whatever is in them");
+        assert!(first.remember(&ledger, "w").is_none(), "once");
         assert!(text.contains("SECRET") && !text.contains("\"A\""));
         #[cfg(unix)]
         {

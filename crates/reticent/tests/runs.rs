@@ -79,15 +79,18 @@ fn a_model_is_saved_once() {
     assert!(error.message().contains("remaining"), "{error}");
 }
 
+/// Bytes of records that are kept: those of a few thousand.
+const MEMORY: u64 = 1 << 18;
+
 /// A pass over a file that does not fit in memory ends at its next block. What was reserved stays charged, and the run can be resumed.
 #[test]
 fn a_pass_is_stopped_midway_and_resumed() {
     // More numbers than are kept: the records are read again for each release.
-    let case = Case::new((1 << 22) + 1);
+    let case = Case::new(200_000);
     let (session, cancel) = (case.session(), Cancel::new());
     let fit = || {
         let fit = session.fit("beta-bernoulli", &case.schema).unwrap().privacy(privacy());
-        fit.out(case.path("model.reticent"))
+        fit.out(case.path("model.reticent")).memory(MEMORY)
     };
     let stop = cancel.clone();
     // Set once the release has begun: only a pass can see it.
@@ -107,12 +110,12 @@ fn a_pass_is_stopped_midway_and_resumed() {
 /// same records. The number of those that are not held out is binomial: five standard deviations.
 #[test]
 fn held_out_records_are_absent_from_a_fit_and_from_its_resumption() {
-    for rows in [(1 << 22) + 1, 3000] {
+    for rows in [200_000, 3000] {
         let case = Case::new(rows);
         let (session, cancel) = (case.session(), Cancel::new());
         let fit = |share: f64| {
             let fit = session.fit("beta-bernoulli", &case.schema).unwrap().privacy(privacy());
-            fit.out(case.path("model.reticent")).holdout(share)
+            fit.out(case.path("model.reticent")).holdout(share).memory(MEMORY)
         };
         let stop = cancel.clone();
         let stopped = fit(0.2).cancelled_by(&cancel).on_progress(move |_| stop.cancel());

@@ -32,6 +32,17 @@ fn reticent(arguments: &str) -> Output {
     Command::new(env!("CARGO_BIN_EXE_reticent")).args(arguments.split_whitespace()).output().expect("it runs")
 }
 
+/// Standard output of a fit without a ledger, of records that have a budget in one beside them.
+fn noted(arguments: &str) -> String {
+    let output = reticent(arguments);
+    let note = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && note.contains("note: NOT PRIVATE") && note.contains("not charged to"),
+        "{note}"
+    );
+    String::from_utf8(output.stdout).expect("output is UTF-8")
+}
+
 fn stdout(arguments: &str) -> String {
     let output = reticent(arguments);
     assert!(output.status.success(), "{arguments}: {}", String::from_utf8_lossy(&output.stderr));

@@ -3,5 +3,5 @@ fn main() {
     let mut records = reticent_core::wall::Records::new(vec![1.0], 1).unwrap();
     let _values = &records.values;
     records.blocks(None, |_, _| ());
-    let _count = records.rows;
+    let _count = records.units;
 }

@@ -73,7 +73,7 @@ pub struct Collector {
     width: usize,
     /// Rows of a unit that count at most.
     most: usize,
-    /// Numbers of all rows that are kept in memory at most.
+    /// Memory of all rows that are kept at most, in numbers.
     max: usize,
     coins: ChaCha20Rng,
     kept: Group,
@@ -107,6 +107,11 @@ impl Group {
         self.rows[unit].push(place);
         self.coins.push(row.coin);
         self.values.extend_from_slice(row.values);
+    }
+
+    /// About the memory it takes, in numbers: the values, a coin and a place for each row, and a table entry and a list for each unit.
+    fn size(&self) -> usize {
+        self.values.len() + 2 * self.coins.len() + 12 * self.rows.len()
     }
 
     /// Leaves the rows of smallest coins, at most so many of each unit, in the order in which they came.
@@ -182,7 +187,7 @@ impl Collector {
                 None => self.kept.add(&row),
             }
         }
-        if self.parts.is_none() && self.kept.values.len() > self.max {
+        if self.parts.is_none() && self.kept.size() > self.max {
             let mut parts = Parts::new()?;
             let kept = std::mem::take(&mut self.kept);
             let units: HashMap<usize, UnitKey> = kept.units.iter().map(|(key, unit)| (*unit, *key)).collect();

@@ -109,10 +109,12 @@ impl Fit {
         }
     }
 
+    /// Without the digests of records, on which nothing depends.
     pub(crate) fn folder(&self) -> Folder {
         let entries = std::fs::read_dir(self.work.path()).unwrap().map(|entry| entry.unwrap());
         entries
             .map(|entry| (entry.file_name().into_string().unwrap(), std::fs::read(entry.path()).unwrap()))
+            .filter(|(name, _)| !name.ends_with(".prints"))
             .collect()
     }
 

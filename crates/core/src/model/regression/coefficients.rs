@@ -34,7 +34,7 @@
 
 use super::rounds::{Frame, INITIAL_SD};
 use crate::math::matrix;
-use crate::math::vector::dot;
+use crate::math::vector::{dot, wide_dot};
 use crate::model::CoefficientPrior;
 use crate::model::coefficient_prior::StatedPriors;
 
@@ -184,26 +184,29 @@ impl<'a> Term<'a> {
         let explained = (dot(cross, cross) - n as f64 * noise).max(0.0);
         let constant = noise + lost * explained + ROUNDING;
         let delta = self.left(&belief.mean);
-        let variances: Vec<f64> =
-            matrix::sandwich(&self.map, &belief.covariance, n).into_iter().step_by(n + 1).collect();
+        // The diagonal of D C D^T.
+        let mapped = matrix::multiply(&self.map, &belief.covariance, n);
+        let rows = mapped.chunks_exact(n).zip(self.map.chunks_exact(n));
+        let variances: Vec<f64> = rows.map(|(mapped, row)| wide_dot(mapped, row)).collect();
         let second: Vec<f64> = delta.iter().zip(&variances).map(|(mean, v)| mean * mean + v).collect();
         let diagonal = left.iter().step_by(n + 1);
         let weights: Vec<f64> = left
             .chunks_exact(n)
             .zip(diagonal.clone().zip(&variances))
-            .map(|(row, (own, variance))| 1.0 / (constant + noise * (dot(row, &second) + own * variance)))
+            .map(|(row, (own, variance))| {
+                1.0 / (constant + noise * (wide_dot(row, &second) + own * variance))
+            })
             .collect();
         let shared: Vec<f64> = delta.iter().zip(diagonal).map(|(x, own)| x * (noise * own).sqrt()).collect();
         let weighted = |x: &[f64]| -> Vec<f64> { x.iter().zip(&weights).map(|(x, w)| x * w).collect() };
-        let across = matrix::transpose(&self.slope, n);
-        let along = product(&across, &weighted(&shared));
+        let along = across(&self.slope, &weighted(&shared));
         let share = 1.0 / (1.0 + dot(&shared, &weighted(&shared)));
         let by = share * dot(&shared, &weighted(&self.target));
         let gram = matrix::weighted_squares(&self.slope, &weights, n);
         for (k, (precision, gram)) in belief.precision.iter_mut().zip(&gram).enumerate() {
             *precision += gram - share * along[k / n] * along[k % n];
         }
-        let natural = product(&across, &weighted(&self.target));
+        let natural = across(&self.slope, &weighted(&self.target));
         for ((out, x), along) in belief.natural.iter_mut().zip(&natural).zip(&along) {
             *out += x - by * along;
         }
@@ -355,10 +358,9 @@ fn population(frame: &mut Frame, belief: &Belief, prior: &Belief) -> Option<Beli
 /// $(\sigma^2 + \delta^T\Sigma\delta) - \hat\delta^T\Sigma\hat\delta - 2\hat\delta^T\Sigma(\delta - \hat\delta)$ left, whose last term has the mean 0: its variance is added to that of the noise in the square and in $\hat\delta^T\Sigma\hat\delta$.
 fn residual_variance(last: &Term, belief: &Belief) -> (f64, f64) {
     let Observed { frame, gram, square, weight, noise, left: doubt, .. } = last.round;
-    let n = belief.mean.len();
     let delta = last.left(&belief.mean);
     let explained = dot(&delta, &product(gram, &delta)) / weight;
-    let along = product(&matrix::transpose(&last.slope, n), &delta);
+    let along = across(&last.slope, &delta);
     let doubt = doubt.iter().fold(0.0f64, |most, x| most.max(*x));
     let variance = 2.0 * noise.powi(2) * (1.0 + doubt * dot(&delta, &delta).powi(2))
         + 4.0 * dot(&along, &product(&belief.covariance, &along));
@@ -372,7 +374,14 @@ fn residual_variance(last: &Term, belief: &Belief) -> (f64, f64) {
 }
 
 fn product(matrix: &[f64], x: &[f64]) -> Vec<f64> {
+    matrix.chunks_exact(x.len()).map(|row| wide_dot(row, x)).collect()
+}
+
+/// The product of the transpose and a vector.
+fn across(matrix: &[f64], x: &[f64]) -> Vec<f64> {
     let mut out = vec![0.0; x.len()];
-    matrix::times(matrix, x.len(), x, &mut out);
+    for (row, x) in matrix.chunks_exact(x.len()).zip(x) {
+        out.iter_mut().zip(row).for_each(|(out, a)| *out += a * x);
+    }
     out
 }

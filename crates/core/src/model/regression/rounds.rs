@@ -43,6 +43,9 @@ pub struct Frame {
     pub(super) centre: Vec<f64>,
     /// $T$, with a row for each input: $z = (x - \mu)T$.
     pub(super) whitening: Vec<f64>,
+    /// Whether $T$ is diagonal, as at the start.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) diagonal: bool,
     /// $T^{-1}$, as long as there are further rounds; a saved model does not need it, and its file is half as long.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) colouring: Vec<f64>,
@@ -78,6 +81,7 @@ impl Frame {
         Self {
             centre: vec![0.0; inputs],
             whitening: diagonal(1.0 / INITIAL_SD),
+            diagonal: true,
             colouring: diagonal(INITIAL_SD),
             spread: vec![1.0; inputs],
             intercept: 0.0,
@@ -101,6 +105,11 @@ impl Frame {
         let d = z.len();
         z.fill(0.0);
         let gap = |k: usize| inputs[k].clamp(-1.0, 1.0) - self.centre[k];
+        if self.diagonal {
+            let scales = self.whitening.iter().step_by(d + 1);
+            z.iter_mut().zip(scales).enumerate().for_each(|(k, (z, scale))| *z = gap(k) * scale);
+            return;
+        }
         with_wide_vectors(
             #[inline(always)]
             || {
@@ -274,6 +283,7 @@ impl Frame {
             intercept: self.predict(&centre),
             centre,
             whitening,
+            diagonal: false,
             colouring,
             spread: values.iter().zip(&floored).map(|(l, floor)| l.max(0.0) / floor).collect(),
             doubt,
@@ -292,16 +302,20 @@ fn quarters(block: &[f64]) -> [&[f64]; 4] {
     [a, b, c, d]
 }
 
-/// The variance of a prediction at $z$, with this covariance of intercept and slopes.
+/// The variance of a prediction at $z$, with this covariance of intercept and slopes, of which the upper triangle is read.
 fn along(covariance: &[f64], z: &[f64]) -> f64 {
     let n = z.len() + 1;
     let mut sum = 0.0;
     with_wide_vectors(
         #[inline(always)]
         || {
-            let of = |row: &[f64]| row[0] + wide_dot(&row[1..], z);
+            // Twice what is right of the diagonal, and the diagonal once.
             let (first, rest) = covariance.split_at(n);
-            sum = of(first) + rest.chunks_exact(n).zip(z).map(|(row, z)| z * of(row)).sum::<f64>();
+            sum = first[0] + 2.0 * wide_dot(&first[1..], z);
+            for (k, (row, at)) in rest.chunks_exact(n).zip(z).enumerate() {
+                let right = wide_dot(&row[k + 2..], &z[k + 1..]);
+                sum += at * (at * row[k + 1] + 2.0 * right);
+            }
         },
     );
     sum
