@@ -105,6 +105,7 @@ fn number(name: &str, model: &'static str, settings: &[(&'static str, f64)]) -> 
         lines: owned(&["0.1,-0.2,0.1", "-0.3,0.2,-0.2", "0.2,0.1,0.3", "0,-0.1,-0.1", "-0.1,0.3,0"]),
         extremes: owned(&[
             "1,1,1", "1,1,-1", "-1,1,1", "1,-1,1", "-1,-1,-1", "0,0,1", "0,0,-1", "1,0,0", "0,1,0", "0,0,0",
+            "0,0,",
         ]),
         records: 60,
         releases: 64,
@@ -115,23 +116,31 @@ fn number(name: &str, model: &'static str, settings: &[(&'static str, f64)]) -> 
     }
 }
 
-/// Two numbers and a target of two classes.
+/// Two numbers and a target of two classes. Long inputs are weighted down, so the extremes have inputs of several lengths.
 fn class(name: &str, model: &'static str, settings: &[(&'static str, f64)]) -> Case {
+    let signs = [("", ""), ("", "-"), ("-", ""), ("-", "-")];
+    let lengths = ["0.4", "0.6", "0.7", "0.8"].into_iter().flat_map(|x| signs.map(|signs| (x, signs)));
+    let shorter = lengths.map(|(x, (first, second))| {
+        let answer = if first.is_empty() { "yes" } else { "no" };
+        format!("{first}{x},{second}{x},{answer}")
+    });
+    let longest = owned(&[
+        "1,1,yes",
+        "1,1,no",
+        "-1,1,yes",
+        "1,-1,no",
+        "-1,-1,yes",
+        "-1,-1,no",
+        "0,0,yes",
+        "0,0,no",
+        "1,0,yes",
+        "0,0,",
+    ]);
     Case {
         schema: schema(A_CLASS, &owned(&["a", "b"]), UNIT),
         target: Target::TwoClasses,
         lines: owned(&["0.1,-0.2,yes", "-0.3,0.2,no", "0.2,0.1,yes", "0,-0.1,no", "-0.1,0.3,no"]),
-        extremes: owned(&[
-            "1,1,yes",
-            "1,1,no",
-            "-1,1,yes",
-            "1,-1,no",
-            "-1,-1,yes",
-            "-1,-1,no",
-            "0,0,yes",
-            "0,0,no",
-            "1,0,yes",
-        ]),
+        extremes: longest.into_iter().chain(shorter).collect(),
         ..number(name, model, settings)
     }
 }

@@ -237,6 +237,18 @@ impl Attack {
     /// # Errors
     /// [`Failure`] if there is no such fit.
     pub fn with_large_budget(case: &Case, data: Data, adjacency: Adjacency) -> Result<Self, Failure> {
+        Self::of_releases(case, data, adjacency, FIRST)
+    }
+
+    /// The same for the first release alone, whose neighbours may be farther apart than those of several releases together.
+    ///
+    /// # Errors
+    /// [`Failure`] if there is no such fit.
+    pub fn of_first_release(case: &Case, data: Data, adjacency: Adjacency) -> Result<Self, Failure> {
+        Self::of_releases(case, data, adjacency, 1)
+    }
+
+    fn of_releases(case: &Case, data: Data, adjacency: Adjacency, releases: usize) -> Result<Self, Failure> {
         let planned =
             |epsilon| Planned::new(case, data, Privacy::new(epsilon, LARGE_BUDGET_DELTA, adjacency)?);
         let mut chosen = planned(1.0)?;
@@ -248,7 +260,7 @@ impl Attack {
                 }
             }
         }
-        Self::of(case, data, chosen, FIRST)
+        Self::of(case, data, chosen, releases)
     }
 
     fn of(case: &Case, data: Data, planned: Planned, max_releases: usize) -> Result<Self, Failure> {
@@ -262,6 +274,12 @@ impl Attack {
         let score = Score::between(&mechanism, rows, (&receipt, &noise), (releases, SEEDS))?;
         let name = format!("{}, {}", case.name, data.name(privacy.adjacency()));
         Ok(Self { mechanism, neighbours, receipt, score, name, privacy })
+    }
+
+    /// Whether the score is of more than one release.
+    #[must_use]
+    pub fn is_of_several(&self) -> bool {
+        self.score.fixed > 1
     }
 
     /// The claim of the receipt.

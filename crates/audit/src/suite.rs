@@ -113,6 +113,9 @@ impl Suite {
     pub fn first_releases(&self, case: &Case, adjacency: Adjacency) -> Result<Vec<Row>, Failure> {
         let play = || {
             let mut attacks = vec![Attack::with_large_budget(case, Data::Ordinary, adjacency)?];
+            if attacks[0].is_of_several() {
+                attacks.push(Attack::of_first_release(case, Data::Ordinary, adjacency)?);
+            }
             if model(case.model)?.declaration().can_be_pure {
                 attacks.push(Attack::new(case, Data::Ordinary, privacy(PURE, adjacency)?)?);
             }
