@@ -60,6 +60,7 @@ const TRUSTED: [(&str, &[&str], usize); 9] = [
             "reticent/src/holdout.rs",
             "reticent/src/joined.rs",
             "reticent/src/fit.rs",
+            "reticent/src/fit",
             "reticent/src/evaluate.rs",
             "reticent/src/bounds.rs",
         ],

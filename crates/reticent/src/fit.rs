@@ -1,9 +1,13 @@
 //! From private records to a model that may be published.
 
-use std::path::{Path, PathBuf};
+mod checks;
+
+pub(crate) use checks::check_writable;
+
+use std::path::PathBuf;
 
 use reticent_core::budget::Privacy;
-use reticent_core::model::{Limits, Model, Posterior, SettingValue, TableShape, check_settings, model};
+use reticent_core::model::{Limits, Model, Posterior, SettingValue, TableShape, model};
 use reticent_core::observer::Step;
 use reticent_core::receipt::{BOUNDS_WERE_STATED, Receipt};
 use reticent_core::wall::{Closed, NoiseSource, Wall};
@@ -15,7 +19,7 @@ use crate::cancel::Cancel;
 use crate::card::Card;
 use crate::charge::{Charge, OnProgress};
 use crate::data::{self, Data, Encoded};
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::fitted::{Fitted, keep};
 use crate::holdout::{self, Holdout, Part};
 use crate::memory::{default_memory, numbers};
@@ -24,7 +28,7 @@ use crate::resume::{Place, RunKind};
 use crate::same_records::FirstRecords;
 use crate::saved::{Parts, SavedModel, score, within_bounds};
 use crate::scores::{self, PUBLIC_NOTE};
-use crate::settings::{Settings, check_epsilon};
+use crate::settings::Settings;
 
 /// Called with what the curator should know.
 type OnNotice = Box<dyn FnMut(&str)>;
@@ -78,7 +82,7 @@ impl Fit {
     /// A fit of a model to records with this schema. A privacy budget must follow.
     ///
     /// # Errors
-    /// [`ErrorKind::Settings`] if there is no model of this name; the message lists those that there are.
+    /// [`ErrorKind::Settings`](crate::ErrorKind::Settings) if there is no model of this name; the message lists those that there are.
     pub fn new(name: &str, schema: &Schema) -> Result<Self, Error> {
         Ok(Self {
             model: model(name)?,
@@ -124,7 +128,7 @@ impl Fit {
     /// The class of the target whose probability is modelled, instead of the one that the schema states, or the second one.
     ///
     /// # Errors
-    /// [`ErrorKind::Data`] if the target has not two classes, or this is none of them.
+    /// [`ErrorKind::Data`](crate::ErrorKind::Data) if the target has not two classes, or this is none of them.
     pub fn positive(mut self, class: &str) -> Result<Self, Error> {
         self.schema = self.schema.with_positive(class)?;
         Ok(self)
@@ -134,7 +138,7 @@ impl Fit {
     /// states.
     ///
     /// # Errors
-    /// [`ErrorKind::Schema`] if the column is the target or a feature.
+    /// [`ErrorKind::Schema`](crate::ErrorKind::Schema) if the column is the target or a feature.
     pub fn privacy_unit(mut self, unit: PrivacyUnit) -> Result<Self, Error> {
         self.schema = self.schema.with_privacy_unit(unit)?;
         Ok(self)
@@ -149,7 +153,7 @@ impl Fit {
     /// A plan that [`Plan::to_json`] made, edited or not. Its settings replace those of this fit.
     ///
     /// # Errors
-    /// [`ErrorKind::Data`] if it is for another model. The rest of it is checked when the fit is planned.
+    /// [`ErrorKind::Data`](crate::ErrorKind::Data) if it is for another model. The rest of it is checked when the fit is planned.
     pub fn plan(mut self, file: &Value) -> Result<Self, Error> {
         let (plan, settings) = plan::read_file(self.model, file)?;
         self.plan = Some(plan);
@@ -240,7 +244,7 @@ impl Fit {
     /// does so first; a caller that reads a stream may want to know before.
     ///
     /// # Errors
-    /// [`ErrorKind::Settings`] and [`ErrorKind::Schema`].
+    /// [`ErrorKind::Settings`](crate::ErrorKind::Settings) and [`ErrorKind::Schema`](crate::ErrorKind::Schema).
     pub fn check_settings(&self) -> Result<(), Error> {
         self.shape(&self.schema).map(drop)
     }
@@ -374,47 +378,6 @@ impl Fit {
         }
     }
 
-    /// The table before the number of its records is known. Settings out of their ranges, and targets that the model has no fit for,
-    /// are refused.
-    fn shape(&self, schema: &Schema) -> Result<TableShape, Error> {
-        let mut shape = data::shape(schema, 0);
-        shape.settings.clone_from(&self.settings);
-        shape.limits = self.limits;
-        check_settings(self.model, &shape)?;
-        if schema.target().is_none() && schema.privacy_unit().and_then(PrivacyUnit::rows) > Some(1) {
-            let name = self.model.name();
-            let message = format!(
-                "a {name} model needs each privacy unit to count once, and with several rows of each they count as much as they have rows"
-            );
-            return Err(Error::settings(
-                message,
-                "leave `rows_per_unit` out for the mean of the rows of a unit, or state 1",
-            ));
-        }
-        Ok(shape)
-    }
-
-    /// Whether the model can spend what it may spend.
-    fn check_budget(&self) -> Result<(), Error> {
-        let Some(privacy) = &self.privacy else {
-            if self.without_privacy {
-                return Ok(());
-            }
-            let hint = "give it a privacy budget, or ask for a baseline without privacy";
-            return Err(Error::settings("a fit needs a privacy budget", hint));
-        };
-        check_epsilon(privacy)?;
-        if privacy.delta() == 0.0 && !self.model.declaration().can_be_pure {
-            let name = self.model.name();
-            let message = format!("a {name} model has Gaussian noise, which needs a delta above 0");
-            return Err(Error::settings(
-                message,
-                "delta is a small probability, well below 1/N, such as 1e-5",
-            ));
-        }
-        Ok(())
-    }
-
     fn accepted(&self, schema: &Schema, shape: TableShape) -> Result<Plan, Error> {
         Plan::new(Request {
             model: self.model,
@@ -425,60 +388,6 @@ impl Fit {
             memory: self.memory,
             given: self.plan.as_ref(),
         })
-    }
-
-    /// A private model needs bounds where a schema has moments.
-    fn needs_bounds(&self, schema: &Schema) -> Result<(), Error> {
-        let Some(column) = data::without_bounds(schema) else { return Ok(()) };
-        let message = format!(
-            "column {column:?}: a {} model needs `bounds = [low, high]`, and found `mean` and `sd`",
-            self.model.name()
-        );
-        Err(Error::new(ErrorKind::Schema, message, "state the range that is publicly known"))
-    }
-
-    /// The schema, with what was assumed to be public.
-    fn prepared_schema(&self, source: &Source) -> Result<Schema, Error> {
-        let mut schema = self.schema.clone();
-        let needs_bounds = self.model.declaration().needs_bounds || !self.without_privacy;
-        if self.assume_public_moments {
-            if needs_bounds {
-                let message = format!("a {} model is scaled by bounds, not by moments", self.model.name());
-                let hint =
-                    "take bounds from the data with `Schema::from_data_assuming_public`, or state them";
-                return Err(Error::settings(message, hint));
-            }
-            let unscaled = Encoder::new(&schema.unscaled())?.read(source)?;
-            schema = schema.assuming_public_moments(unscaled.rows())?;
-        }
-        if needs_bounds {
-            self.needs_bounds(&schema)?;
-        }
-        Ok(schema)
-    }
-
-    /// Reads the test records once, so that what is wrong with their files costs nothing.
-    fn check_tests(&self, training: &Source, tests: &Source, encoder: &Encoder) -> Result<(), Error> {
-        scores::refuse_training_files(training, tests)?;
-        if let Some(out) = self.out.as_ref().filter(|_| !self.test_is_public) {
-            check_writable(&scores::scores_beside(out))?;
-        }
-        let mut batches = encoder.stream(tests);
-        while batches.next_batch()?.is_some() {
-            if self.cancel.is_cancelled() {
-                return Err(data::stopped());
-            }
-        }
-        Ok(())
-    }
-
-    /// A run with a journal can be resumed, and then its data must be the same.
-    fn check_name(&self, data: &Data) -> Result<(), Error> {
-        if self.out.is_none() || data.name().is_some() {
-            return Ok(());
-        }
-        let message = "record batches have no name, which a run with a model file is resumed by";
-        Err(Error::settings(message, "give them one with `Data::named`"))
     }
 
     /// What is fitted to what, how: a run that is resumed must be the same.
@@ -562,9 +471,4 @@ struct Inferred {
     schema: Schema,
     posterior: Box<dyn Posterior>,
     closed: Closed,
-}
-
-/// Tries to write beside the file, before anything is spent on what will go there.
-pub(crate) fn check_writable(file: &Path) -> Result<(), Error> {
-    reticent_files::check_writable(file).map_err(|error| Error::not_written(file, &error))
 }
