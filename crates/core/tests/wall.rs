@@ -7,7 +7,8 @@ use reticent_core::grid::Grid;
 use reticent_core::math::symmetric;
 use reticent_core::observer::{Observer, ObserverError, Step};
 use reticent_core::wall::{
-    Draws, Geometry, NoiseSource, Plan, Query, Rate, Records, Released, Sampler, SumId, Sums, Wall, WallError,
+    Draws, Geometry, NoiseSource, Plan, PlanError, Query, Rate, Records, Released, Sampler, SumId, Sums,
+    Wall, WallError,
 };
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
@@ -727,4 +728,22 @@ fn only_balls_hold_sparse_contributions() {
     let mut wall =
         Wall::new(records(), source, plan, &privacy(Adjacency::ReplaceOne), Box::new(Unlimited)).unwrap();
     assert!(matches!(wall.sum(id, &Sparse), Err(WallError::Sparse)));
+}
+
+/// A plan with so little noise that its certificate does not suffice states up to which epsilon it does: a plan of slightly less is priced.
+#[test]
+fn the_largest_certified_epsilon_is_stated() {
+    let price = |multiplier: f64| plan(Sampler::Full, multiplier, 1, Adjacency::ReplaceOne).0.price(1e-5);
+    let Err(PlanError::Certificate { epsilon, largest }) = price(0.05) else { panic!("it is not certified") };
+    assert!(epsilon > 200.0 && largest > 50.0 && largest < 100.0, "{epsilon} {largest}");
+    let mut multiplier = 0.05;
+    let priced = loop {
+        multiplier *= 1.002;
+        match price(multiplier) {
+            Ok(cost) => break cost.epsilon.upper,
+            Err(PlanError::Certificate { epsilon, .. }) => assert!(epsilon > largest, "{epsilon} {largest}"),
+            Err(other) => panic!("{other}"),
+        }
+    };
+    assert!(priced <= largest && priced > 0.99 * largest, "{priced} {largest}");
 }

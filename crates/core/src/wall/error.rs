@@ -18,9 +18,10 @@ pub enum PlanError {
     #[error(transparent)]
     Accounting(#[from] reticent_accounting::Error),
     #[error(
-        "epsilon {epsilon:.3} is larger than the noise is certified for; hint: plan fewer or noisier releases"
+        "epsilon {epsilon:.3} is larger than {largest:.1}, up to which the noise of so many numbers is certified at this delta; \
+             hint: plan fewer or noisier releases"
     )]
-    Certificate { epsilon: f64 },
+    Certificate { epsilon: f64, largest: f64 },
 }
 
 /// Why a release was refused. Nothing in it depends on the value of a record. [`RecordCount`](Self::RecordCount) depends on the number

@@ -201,6 +201,6 @@ impl Plan {
                 return Ok(Cost { delta, ..cost });
             }
         }
-        Err(PlanError::Certificate { epsilon })
+        Err(PlanError::Certificate { epsilon, largest: (0.5 * delta / deviation - 1.0).ln() })
     }
 }
