@@ -2,7 +2,7 @@
 
 use super::lattice::Lattice;
 use super::records::{Units, starts};
-use super::sum::{Contributor, Total};
+use super::sum::{Contributor, Total, silence_query_panics_once};
 use super::{Plan, Sampler, Sums, WallError};
 use crate::jobs::{self, QuerySpec};
 use reticent_accounting::Adjacency;
@@ -75,6 +75,7 @@ fn refused<T>(fault: &'static str) -> Result<T, WallError> {
 
 impl Job {
     pub(crate) fn new(description: Description) -> Result<Self, WallError> {
+        silence_query_panics_once();
         let Description { version, sums, records, adjacency, width, query, .. } = &description;
         if version != env!("CARGO_PKG_VERSION") {
             return refused("it is of another version of this library");

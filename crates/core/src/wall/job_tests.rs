@@ -419,6 +419,38 @@ fn worker() {
     fs::write(folder.join(name), part.write()).unwrap();
 }
 
+/// A process that adds rows to a job has no wall, and its output may be in a log: the message of a query that panics is not printed there either.
+#[test]
+fn messages_of_panicking_queries_of_jobs_are_not_printed() {
+    struct Secret;
+    impl Query for Secret {
+        fn width(&self) -> usize {
+            WIDTH
+        }
+        fn contribute(&self, record: &[f64], _: &mut [f64]) {
+            panic!("the record is {record:?}");
+        }
+    }
+    const JOB: &str = "RETICENT_TEST_PANICKING_JOB";
+    if let Ok(text) = std::env::var(JOB) {
+        let job = Job { query: Box::new(Secret), ..Job::read(text.as_bytes()).unwrap() };
+        let mut part = job.nothing();
+        job.add_rows(0, &values(), &mut part).unwrap();
+        assert!(part.sums == job.nothing().sums);
+        return;
+    }
+    let text = String::from_utf8(job(ball(), &counts()).write()).unwrap();
+    let name = "wall::job::tests::messages_of_panicking_queries_of_jobs_are_not_printed";
+    let child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", name, "--nocapture"])
+        .env(JOB, text)
+        .output()
+        .unwrap();
+    let output = String::from_utf8_lossy(&child.stderr) + String::from_utf8_lossy(&child.stdout);
+    assert!(child.status.success() && output.contains("1 passed"), "{output}");
+    assert!(!output.contains("the record is"), "{output}");
+}
+
 fn spawn(folder: &Path, units: Range<usize>, part: &str) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "wall::job::tests::worker"])

@@ -254,8 +254,8 @@ thread_local! {
     static SILENT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Keeps the messages of queries that panic from being printed: they may reveal the record. Every wall installs this hook of the process once, in
-/// front of the one that was there, which gets all other panics. A program that sets a hook of its own later must call it again.
+/// Keeps the messages of queries that panic from being printed: they may reveal the record. Every wall and every job installs this hook of the process
+/// once, in front of the one that was there, which gets all other panics. A program that sets a hook of its own later must call it again.
 pub fn silence_query_panics() {
     let hook = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
@@ -265,7 +265,7 @@ pub fn silence_query_panics() {
     }));
 }
 
-/// The same, for all walls of the process together.
+/// The same, for all walls and jobs of the process together.
 pub(super) fn silence_query_panics_once() {
     static ONCE: Once = Once::new();
     ONCE.call_once(silence_query_panics);
