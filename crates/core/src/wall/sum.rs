@@ -51,7 +51,7 @@ impl Shape {
 impl Scratch {
     /// Computes one contribution: its values in its blocks of this size. Nothing of another record remains in the
     /// working memory. An absent record, a query that panics, and one that repeats a block or names a missing one
-    /// contribute nothing; returns whether the record is present and the query did not panic.
+    /// have no blocks and no values; returns whether the record is present and the query did not panic.
     fn contribute(
         &mut self,
         record: &[f64],
@@ -63,8 +63,6 @@ impl Scratch {
         blocks.clear();
         real.clear();
         if !record.iter().fold(true, |so_far, x| so_far & x.is_finite()) {
-            // The lattice maps it as any contribution that is not finite.
-            real.resize(if size < width { 0 } else { width }, f64::NAN);
             return false;
         }
         SILENT.set(true);
@@ -79,7 +77,8 @@ impl Scratch {
         }));
         SILENT.set(false);
         if outcome.is_err() {
-            real.fill(f64::NAN);
+            blocks.clear();
+            real.clear();
         }
         outcome.is_ok()
     }
@@ -115,15 +114,11 @@ impl Scratch {
         total.iter_mut().for_each(|x| *x /= counted);
         std::mem::swap(&mut self.blocks, &mut names);
         std::mem::swap(&mut self.real, &mut total);
-        if size == width && self.blocks.is_empty() {
-            // No row contributes: an absent record.
-            self.real.clear();
-            self.real.resize(width, f64::NAN);
-        }
         self.unit = (names, total);
     }
 
-    /// Computes the contribution of a unit.
+    /// Computes the contribution of a unit. A dense one without values is that of an absent record, which the lattice maps as any that is not finite:
+    /// 0 may be outside the domain. Attacked by `contributions_without_values_stay_in_their_box`.
     #[inline(always)]
     fn contribute_unit(
         &mut self,
@@ -135,6 +130,9 @@ impl Scratch {
             self.contribute(rows, query, size, width);
         } else {
             self.contribute_mean(rows, query, (shape, size, width));
+        }
+        if size == width && self.real.is_empty() {
+            self.real.resize(width, f64::NAN);
         }
     }
 
