@@ -203,16 +203,25 @@ fn overlapping_partial_sums_are_refused() {
         Partial::read(text.replace(r#"{"start":0,"end":1}"#, units).as_bytes()).unwrap()
     };
     for units in [
-        r#"{"start":5,"end":4}"#,
         r#"{"start":0,"end":401}"#,
         r#"{"start":3,"end":18446744073709551615}"#,
-        r#"{"start":3,"end":5},{"start":4,"end":6}"#,
-        r#"{"start":3,"end":5},{"start":3,"end":5}"#,
     ] {
         assert_eq!(fault(job.join(vec![forged(units)])), OVERLAP, "{units}");
     }
-    let none = job.join(vec![forged(r#"{"start":7,"end":7}"#), forged("")]).unwrap();
-    assert!(none == job.nothing().sums || none == part(&job, 0..1).sums);
+    // Empty ranges claim no unit, so that their sums would be those of nobody.
+    for units in [
+        r#"{"start":5,"end":5}"#,
+        r#"{"start":5,"end":4}"#,
+        r#"{"start":3,"end":5},{"start":7,"end":7}"#,
+        r#"{"start":3,"end":5},{"start":4,"end":6}"#,
+        r#"{"start":3,"end":5},{"start":3,"end":5}"#,
+        r#"{"start":3,"end":5},{"start":5,"end":6}"#,
+        r#"{"start":8,"end":9},{"start":3,"end":5}"#,
+    ] {
+        assert!(fault(job.join(vec![forged(units)])).contains("ranges of units"), "{units}");
+    }
+    // Without ranges there are no units, and the sums are dropped.
+    assert!(job.join(vec![forged("")]).unwrap() == job.nothing().sums);
 }
 
 /// The sums of a repetition do not matter: an error would depend on them.
@@ -260,8 +269,13 @@ fn partial_sums_of_other_jobs_are_refused() {
     assert_eq!(fault(job.join(vec![part(&job, 10..UNITS), forged])), "it is of another job");
     for sums in [Total::Units(vec![0; 2]), Total::Units(Vec::new()), Total::Squares(vec![0; WIDTH])] {
         let short = Partial { sums, ..part(&job, 0..10) };
+        let mut to = Partial { units: Vec::new(), ..short.clone() };
         assert_eq!(fault(job.join(vec![short])), "it has another width");
+        assert_eq!(fault(job.add_rows(0, &[1.0; 3], &mut to)), "it has another width");
     }
+    let squares = self::job(outer(), &products());
+    let mut to = Partial { sums: Total::Units(vec![0; 10]), ..squares.nothing() };
+    assert_eq!(fault(squares.add_rows(0, &[1.0; 3], &mut to)), "it has another width");
     // Every release has a job of its own, even of the same query.
     let place = {
         let mut kept: Vec<Partial> = Vec::new();

@@ -295,6 +295,15 @@ impl Total {
         if lattice.outer.is_some() { Self::Squares(vec![0; width]) } else { Self::Units(vec![0; width]) }
     }
 
+    /// Whether it is a sum of a release of this width.
+    pub(super) fn fits(&self, lattice: &Lattice, width: usize) -> bool {
+        match self {
+            Self::Units(sums) => lattice.outer.is_none() && sums.len() == width,
+            Self::Squares(sums) => lattice.outer.is_some() && sums.len() == width,
+            Self::Plain(_) => false,
+        }
+    }
+
     /// Adds another part of the sum; returns whether it was one.
     pub(super) fn join(&mut self, part: &Self) -> bool {
         match (self, part) {
