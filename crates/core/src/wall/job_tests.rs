@@ -202,10 +202,7 @@ fn overlapping_partial_sums_are_refused() {
         let text = String::from_utf8(part(&job, 0..1).write()).unwrap();
         Partial::read(text.replace(r#"{"start":0,"end":1}"#, units).as_bytes()).unwrap()
     };
-    for units in [
-        r#"{"start":0,"end":401}"#,
-        r#"{"start":3,"end":18446744073709551615}"#,
-    ] {
+    for units in [r#"{"start":0,"end":401}"#, r#"{"start":3,"end":18446744073709551615}"#] {
         assert_eq!(fault(job.join(vec![forged(units)])), OVERLAP, "{units}");
     }
     // Empty ranges claim no unit, so that their sums would be those of nobody.

@@ -323,7 +323,11 @@ fn contributions_without_values_stay_in_their_box() {
             for rows in [vec![row(odd, 100.5)], vec![row(odd, 100.5); 3]] {
                 let found = of_rows(&rows);
                 assert_eq!(found, low, "{kind:?} {odd}: the point nearest to 0");
-                let others = if kind == Distance::Norm { vec![vec![0; WIDTH]] } else { vec![low.clone(), high.clone()] };
+                let others = if kind == Distance::Norm {
+                    vec![vec![0; WIDTH]]
+                } else {
+                    vec![low.clone(), high.clone()]
+                };
                 for other in others {
                     let squares = found.iter().zip(&other).map(|(a, b)| ((a - b) as f64).powi(2));
                     assert!(squares.sum::<f64>().sqrt() <= allowed, "{kind:?} {odd}");
