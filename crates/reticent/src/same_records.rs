@@ -8,8 +8,8 @@
 //! **Not private**: a report depends on records. It goes to the person who holds them, by [`Fit::on_notice`](crate::Fit::on_notice), and nowhere else; nothing else
 //! depends on it. Of the file, the digests alone depend on records: each name has one entry with as many digests as the schema has columns, and each charged fit
 //! replaces it; where there are too few records, or a constant column, digests are random. Attacked by
-//! `existence_and_size_of_the_file_do_not_depend_on_the_records`. The key comes from the operating system and never leaves the file, which its owner alone may read; digests of small columns could be guessed by
-//! whoever has it, so neither is exported, printed or part of a model file, a receipt or a ledger.
+//! `existence_and_size_of_the_file_do_not_depend_on_the_records`. The key comes from the operating system and never leaves the file, which its owner alone may
+//! read; digests of small columns could be guessed by whoever has it, so neither is exported, printed or part of a model file, a receipt or a ledger.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ struct Prints {
     data_sets: Vec<Print>,
 }
 
-#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Print {
     data_set: String,
