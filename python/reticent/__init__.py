@@ -1,0 +1,1 @@
+"""Bayesian posteriors that may be published, under differential privacy."""
