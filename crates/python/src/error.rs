@@ -17,8 +17,6 @@ pub(crate) fn raised(py: Python<'_>, error: &Error) -> PyErr {
         ErrorKind::Io => "FileError",
         _ => "ReticentError",
     };
-    // Functions of the library are written as those of this package.
-    let typed = |text: &str| text.replace("::", ".");
     let message = typed(error.message());
     let hint = error.hint().map(typed);
     let made = py
@@ -26,6 +24,18 @@ pub(crate) fn raised(py: Python<'_>, error: &Error) -> PyErr {
         .and_then(|errors| errors.getattr(class))
         .and_then(|class| class.call1((message, hint)));
     made.map_or_else(|failed| failed, PyErr::from_value)
+}
+
+/// Functions and options of the library as those of this package: `setting` noise-sd=VALUE is `noise_sd=VALUE` here.
+fn typed(text: &str) -> String {
+    let text = text
+        .replace("::", ".")
+        .replace("`without_privacy`", "`epsilon=None`")
+        .replace("`Fit`", "the estimator")
+        .replace("`Evaluation`", "`evaluate`");
+    let Some((before, rest)) = text.split_once("`setting` ") else { return text };
+    let (name, rest) = rest.split_once('=').unwrap_or((rest, ""));
+    format!("{before}`{}=`{rest}", name.replace('-', "_"))
 }
 
 /// A request that cannot be met, in a sentence with a hint.
