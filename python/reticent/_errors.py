@@ -6,6 +6,7 @@ No message contains a value of a record. Exceptions of public methods have no tr
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -92,13 +93,18 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def public(function: Function) -> Function:
-    """Raise what `function` raises without its frames, whose variables hold records, and without what caused it."""
+    """Raise what `function` raises without its frames, whose variables hold records, and without what caused it.
+
+    The environment variable ``RETICENT_TRACEBACK=full`` leaves tracebacks as they are, to find a fault of this package on public records.
+    """
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
         except BaseException as error:
+            if os.environ.get("RETICENT_TRACEBACK") == "full":
+                raise
             failure = error
         del args, kwargs
         failure.__cause__ = failure.__context__ = None

@@ -214,8 +214,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         made._accept(model)
         made.n_features_in_ = len(model.schema.features)
         if isinstance(made, PrivateClassifier):
-            made.classes_ = np.array(model.schema.columns["target"]["levels"], dtype=object)
-            made._levels = list(model.schema.columns["target"]["levels"])
+            made._stated()
         return made
 
     # -------------------------------------------------------------- records
@@ -603,7 +602,7 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
             if len(self.classes_) > 2 and "classes" not in self._declared["targets"]:
                 raise ValueError(f"Only binary classification is supported. The type of the target is {type_of_target(labels)}.")
         else:
-            self.classes_ = np.asarray(list(given), dtype=object if any(isinstance(item, (str, bool)) for item in given) else None)
+            self.classes_ = _classes(list(given))
         if len(self.classes_) < 2:
             raise ValueError(f"{type(self).__name__} can't train when only one class is present: it needs two classes, got one class")
         self._levels = level_texts(list(self.classes_))
@@ -626,11 +625,13 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
             raise SchemaError("the target of the schema is a number", "choose a model of a number, or state the classes of the target")
         self._levels = list(target["levels"])
         given = getattr(self, "classes", None)
-        self.classes_ = np.array(self._levels if target["kind"] != "boolean" else [False, True], dtype=object if target["kind"] != "boolean" else bool)
+        texts = {"false": False, "true": True} if target["kind"] == "boolean" else {level: level for level in self._levels}
+        self.classes_ = _classes([texts[level] for level in self._levels])
         if given is not None:
             if sorted(level_texts(list(given))) != sorted(self._levels):
                 raise SchemaError("`classes` are not those of the schema", "leave `classes` out: the schema states them")
-            self.classes_ = np.array([dict(zip(level_texts(list(given)), given))[level] for level in self._levels], dtype=object)
+            named = dict(zip(level_texts(list(given)), given))
+            self.classes_ = _classes([named[level] for level in self._levels])
         return schema
 
     def __sklearn_tags__(self) -> Any:
@@ -679,10 +680,17 @@ class PrivateComponents(PrivateDensity):
         return cast(Array, np.argmax(self._parts(X), axis=1))
 
 
+def _classes(given: list[Any]) -> Array:
+    """Classes as an array of their type, or of objects if they are of several."""
+    return np.asarray(given, dtype=None if len({type(item) for item in given}) == 1 else object)
+
+
 def parameter_name(setting: str) -> str:
     """A setting of a model as a parameter of Python."""
     name = setting.replace("-", "_")
-    return name + "_" if keyword.iskeyword(name) or name in COMMON else name
+    # A method must not be hidden by a parameter of its name.
+    taken = keyword.iskeyword(name) or name in COMMON or hasattr(PrivateClassifier, name) or hasattr(PrivateRegressor, name) or hasattr(PrivateComponents, name)
+    return f"{name}_setting" if taken else name
 
 
 def _real(value: Any, name: str) -> float:

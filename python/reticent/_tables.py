@@ -80,6 +80,23 @@ def _arrow(records: Records) -> Table:
     return found
 
 
+def types(records: Records) -> Table:
+    """A table without rows, of the names and types of the columns alone."""
+    if isinstance(records, Mapping):
+        kinds = {str(name): _kind(getattr(values, "dtype", None)) for name, values in records.items()}
+    elif _is_pandas(records):
+        kinds = {str(name): _kind(dtype) for name, dtype in zip(records.columns, records.dtypes)}
+    else:
+        return table(records)
+    return Table.of_types(list(kinds.items()))
+
+
+def _kind(dtype: Any) -> str:
+    """The type of a column for a template. Columns of anything are taken for texts."""
+    kind = "O" if hasattr(dtype, "categories") else getattr(dtype, "kind", "O")
+    return {"b": "boolean", "i": "integer", "u": "integer", "f": "number", "M": "other", "m": "other", "c": "other", "V": "other"}.get(kind, "text")
+
+
 def matrix(values: Any) -> np.ndarray[Any, Any]:
     """A matrix with two dimensions, of numbers where possible and else of anything.
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from . import _core
 from ._errors import SchemaError, public
-from ._tables import Records, is_path, table
+from ._tables import Records, is_path, table, types
 
 __all__ = ["Schema", "bounds", "levels", "words"]
 
@@ -270,7 +270,7 @@ class Schema:
         """
         if is_path(records):
             raise SchemaError("a template is made from a table", "`reticent schema --from FILE` makes one from a file")
-        return cast(str, _core.template(table(records), target))
+        return cast(str, _core.template(types(records), target))
 
     @classmethod
     @public
