@@ -47,6 +47,7 @@ import math
 import numbers
 import operator
 import reprlib
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, SupportsIndex, TypeAlias, TypeVar, get_args
@@ -87,8 +88,17 @@ Adjacency: TypeAlias = Literal["add-remove", "replace-one"]
 Method: TypeAlias = Literal["auto", "exact", "pld", "rdp", "wang9", "wang27", "zcdp", "composition"]
 """An accountant; ``"auto"`` is the tightest one that applies."""
 
-MAX_RELEASES: Final = 2**50
-"""The maximum number of releases of one kind in an event."""
+Mechanism: TypeAlias = Literal["gaussian", "laplace", "pure", "bounded_range"]
+"""The noise of a release."""
+
+MAX_RELEASES: Final = 2**40
+"""The maximum number of releases in an event. Bounds on more of them suffer from rounding errors."""
+
+# Noise multipliers, epsilons of releases and sampling rates outside these ranges have no useful cost, and take long.
+_NOISE: Final = (1e-3, 1e9)
+_EPSILON: Final = (1e-9, 1e3)
+_RATE: Final = (1e-12, 1.0)
+_MAX: Final = sys.float_info.max
 
 
 class AccountingError(ValueError):
@@ -148,7 +158,7 @@ class Release:
     sampling : Sampling or None
     """
 
-    mechanism: Literal["gaussian", "laplace", "pure", "bounded_range"]
+    mechanism: Mechanism
     parameter: float
     sampling: Sampling | None = None
 
@@ -225,7 +235,8 @@ class Event:
         for release, times in self.releases:
             if not isinstance(release, Release):
                 raise ArgumentError(f"a release is needed, not {reprlib.repr(release)}")
-            counts[release] = _count("the number of repetitions", counts.get(release, 0) + times, 0)
+            counts[release] = counts.get(release, 0) + _count("the number of repetitions", times, 0)
+        _count("the number of releases", sum(counts.values()), 0)
         object.__setattr__(self, "releases", tuple(item for item in counts.items() if item[1]))
 
     def __add__(self, other: Event | Literal[0]) -> Event:
@@ -299,13 +310,14 @@ class Event:
         >>> from reticent.accounting import gaussian
         >>> cost = gaussian(4.0).cost(1e-5, adjacency="replace-one")
         >>> print(cost)
-        epsilon 0.90778, delta 1e-05, replace-one adjacency (exact)
+        epsilon 0.92635, delta 1e-05, replace-one adjacency (exact)
         >>> cost.lower == cost.epsilon
         True
         """
-        neighbours, delta = self._adjacency(adjacency), _number("delta", delta, 1.0, zero=True)
+        neighbours, delta = self._adjacency(adjacency), _number("delta", delta, 0.0, 1.0)
         epsilon, lower, used = _native.cost(self.releases, neighbours, delta, _choice("method", method, Method))
-        return Cost(_bound(epsilon), _bound(lower), delta, neighbours, used)
+        bracket = _bracket(lower, epsilon)
+        return Cost(bracket.upper, bracket.lower, delta, neighbours, used)
 
     def delta(self, epsilon: float, *, adjacency: Adjacency | None = None, method: Method = "auto") -> Bracket:
         """Return the delta of the event at `epsilon`, whose `Bracket.upper` is the guarantee.
@@ -323,9 +335,9 @@ class Event:
         >>> f"{(40 * laplace(3.0)).delta(10, adjacency='add-remove').upper:.2g}"
         '1.8e-06'
         """
-        neighbours, epsilon = self._adjacency(adjacency), _number("epsilon", epsilon, zero=True)
+        neighbours, epsilon = self._adjacency(adjacency), _number("epsilon", epsilon, 0.0, _MAX)
         upper, lower = _native.delta(self.releases, neighbours, epsilon, _choice("method", method, Method))
-        return Bracket(_bound(lower), min(1.0, _bound(upper)))
+        return _bracket(lower, upper)
 
     def _adjacency(self, stated: Adjacency | None) -> Adjacency:
         if stated is not None:
@@ -373,7 +385,7 @@ def gaussian(noise_multiplier: float, sampling: Sampling | None = None) -> Event
     sampling : Sampling, optional
         How the records are chosen; all of them by default.
     """
-    return _release("gaussian", "the noise multiplier", noise_multiplier, sampling)
+    return _release("gaussian", noise_multiplier, sampling)
 
 
 def laplace(noise_multiplier: float, sampling: Sampling | None = None) -> Event:
@@ -387,7 +399,7 @@ def laplace(noise_multiplier: float, sampling: Sampling | None = None) -> Event:
     sampling : Sampling, optional
         How the records are chosen; all of them by default.
     """
-    return _release("laplace", "the noise multiplier", noise_multiplier, sampling)
+    return _release("laplace", noise_multiplier, sampling)
 
 
 def pure(epsilon: float, sampling: Sampling | None = None) -> Event:
@@ -400,7 +412,7 @@ def pure(epsilon: float, sampling: Sampling | None = None) -> Event:
     sampling : Sampling, optional
         How the records are chosen; all of them by default.
     """
-    return _release("pure", "epsilon", epsilon, sampling)
+    return _release("pure", epsilon, sampling)
 
 
 def bounded_range(epsilon: float, sampling: Sampling | None = None) -> Event:
@@ -414,12 +426,12 @@ def bounded_range(epsilon: float, sampling: Sampling | None = None) -> Event:
     sampling : Sampling, optional
         How the records are chosen; all of them by default.
     """
-    return _release("bounded_range", "epsilon", epsilon, sampling)
+    return _release("bounded_range", epsilon, sampling)
 
 
 def poisson(rate: float) -> Sampling:
     """Return Poisson sampling: every record takes part independently with probability `rate`."""
-    return Sampling("poisson", _number("the sampling rate", rate, 1.0))
+    return Sampling("poisson", _number("the sampling rate", rate, *_RATE))
 
 
 def fixed(batch: int, records: int) -> Sampling:
@@ -454,7 +466,7 @@ def compare(event: Event, delta: float, *, adjacency: Adjacency | None = None) -
     fixed_size = any(release.sampling and release.sampling.scheme == "fixed" for release, _ in event.releases)
     costs: dict[Method, Cost | AccountingError] = {}
     # What is wrong for every method is an error.
-    _number("delta", delta, 1.0, zero=True)
+    _number("delta", delta, 0.0, 1.0)
     neighbours = event._adjacency(adjacency)
     for method in get_args(Method):
         if method == "auto" or (method in ("wang9", "wang27") and not fixed_size):
@@ -514,7 +526,7 @@ def calibrate(
 
     if not callable(event):
         raise ArgumentError(f"a function from a noise multiplier to an event is needed, not {reprlib.repr(event)}")
-    epsilon, delta = _number("epsilon", epsilon), _number("delta", delta, 1.0)
+    epsilon, delta = _number("epsilon", epsilon, 0.0, _MAX), _number("delta", delta, 0.0, 1.0)
     neighbours = adjacency or event_at(1.0)._adjacency(None)
 
     def releases_at(noise: float) -> tuple[tuple[Release, int], ...]:
@@ -538,6 +550,8 @@ def calibrate_steps(
 ) -> int:
     """Return the largest n for which ``n * event`` costs at most `epsilon` at `delta`; 0 if one costs more.
 
+    It is at most as large as an event can be, `MAX_RELEASES`.
+
     Parameters
     ----------
     event : Event
@@ -557,8 +571,11 @@ def calibrate_steps(
     """
     if not compose([event]).releases:
         raise ArgumentError("the event has no release: it can be repeated without end")
-    neighbours, epsilon, delta = event._adjacency(adjacency), _number("epsilon", epsilon), _number("delta", delta, 1.0)
+    neighbours, epsilon, delta = event._adjacency(adjacency), _number("epsilon", epsilon, 0.0, _MAX), _number("delta", delta, 0.0, 1.0)
     steps: int = _native.steps(event.releases, neighbours, epsilon, delta, _choice("method", method, Method))
+    steps = min(steps, MAX_RELEASES // sum(times for _, times in event.releases))
+    if steps and (steps * event).cost(delta, adjacency=neighbours, method=method).epsilon > epsilon:
+        raise AccountingError("the cost of the event does not grow with the number of repetitions")
     return steps
 
 
@@ -593,7 +610,7 @@ def from_dp_accounting(event: object, *, adjacency: Adjacency, noise_over: Noise
 
     Examples
     --------
-    >>> import dp_accounting as dp  # doctest: +SKIP
+    >>> from dp_accounting import dp_event as dp  # doctest: +SKIP
     >>> step = dp.PoissonSampledDpEvent(0.01, dp.GaussianDpEvent(1.1))  # doctest: +SKIP
     >>> from_dp_accounting(dp.SelfComposedDpEvent(step, 1000), adjacency="add-remove")  # doctest: +SKIP
     (1000 * gaussian(1.1, poisson(0.01))).under('add-remove')
@@ -631,16 +648,16 @@ def _release_from_dp(kind: str, node: Any, adjacency: Adjacency, factor: int) ->
     if kind == "NoOpDpEvent":
         return compose([])
     if kind == "GaussianDpEvent":
-        return gaussian(_number("the noise multiplier", node.noise_multiplier) / factor)
+        return gaussian(_number("the noise multiplier", node.noise_multiplier, 0.0, _MAX) / factor)
     if kind == "LaplaceDpEvent":
-        return laplace(_number("the noise multiplier", node.noise_multiplier) / factor)
+        return laplace(_number("the noise multiplier", node.noise_multiplier, 0.0, _MAX) / factor)
     if kind == "DiscreteLaplaceDpEvent":
         # The largest loss is a * sensitivity; at sensitivity 1 the pair is that of randomised response.
         sensitivity = factor * _count("the sensitivity", node.sensitivity, 1)
-        largest = _number("the noise parameter", node.noise_parameter) * sensitivity
+        largest = _number("the noise parameter", node.noise_parameter, 0.0, _MAX) * sensitivity
         return pure(largest if sensitivity <= 2 else math.nextafter(largest, math.inf))
     if kind == "RandomizedResponseDpEvent" and adjacency == "replace-one":
-        p, k = _number("the noise parameter", node.noise_parameter, 1.0), _count("the number of buckets", node.num_buckets, 1)
+        p, k = _number("the noise parameter", node.noise_parameter, 5e-324, 1.0), _count("the number of buckets", node.num_buckets, 1)
         # ln((1 - p + p/k) / (p/k)), not below its value by rounding.
         return compose([]) if p == 1.0 or k == 1 else pure(math.log1p(k * (1.0 - p) / p) * (1.0 + 2e-15))
     if kind == "ExponentialMechanismDpEvent":
@@ -697,7 +714,7 @@ def to_dp_accounting(event: Event, *, adjacency: Adjacency | None = None, noise_
     adjacency = compose([event])._adjacency(adjacency)
     if noise_over is not None:
         _choice("noise_over", noise_over, NoiseOver)
-    dp = importlib.import_module("dp_accounting")
+    dp = importlib.import_module("dp_accounting.dp_event")
     parts: list[Any] = []
     for release, times in event.releases:
         part = _release_to_dp(dp, release, adjacency, noise_over)
@@ -747,35 +764,39 @@ def _sensitivity_factor(adjacency: Adjacency, noise_over: NoiseOver) -> int:
     return 2 if adjacency == "replace-one" and noise_over == "norm" else 1
 
 
-def _release(mechanism: Literal["gaussian", "laplace", "pure", "bounded_range"], name: str, value: float, sampling: Sampling | None) -> Event:
+def _release(mechanism: Mechanism, value: float, sampling: Sampling | None) -> Event:
     if sampling is not None and not isinstance(sampling, Sampling):
-        raise ArgumentError(f"the sampling must be poisson(rate), fixed(batch, records) or shuffled(), but it is {reprlib.repr(sampling)}")
-    return Event(((Release(mechanism, _number(name, value), sampling), 1),))
+        raise ArgumentError(
+            f"the sampling must be poisson(rate), fixed(batch, records) or shuffled(), but it is {reprlib.repr(sampling)}"
+        )
+    if mechanism in ("gaussian", "laplace"):
+        value = _number("the noise multiplier", value, *_NOISE)
+    else:
+        value = _number("epsilon", value, *_EPSILON)
+    return Event(((Release(mechanism, value, sampling), 1),))
 
 
-def _number(name: str, value: float, highest: float = math.inf, *, zero: bool = False) -> float:
-    """A finite number above 0, or from 0 on, as a float."""
+def _number(name: str, value: float, lowest: float, highest: float) -> float:
+    """A number from `lowest` to `highest` as a float."""
     number = math.nan
     if isinstance(value, numbers.Real) and not isinstance(value, bool):
         try:
             number = float(value)
         except OverflowError:
             number = math.inf
-    if not (0.0 < number <= highest or (zero and number == 0.0)) or math.isinf(number):
-        least = "at least 0" if zero else "above 0"
-        most = "finite" if math.isinf(highest) else f"at most {highest:g}"
-        raise ArgumentError(f"{name} must be a number, {least} and {most}, but it is {reprlib.repr(value)}")
+    if not lowest <= number <= highest:
+        raise ArgumentError(f"{name} must be a number from {lowest:g} to {highest:g}, but it is {reprlib.repr(value)}")
     return number
 
 
 def _count(name: str, value: SupportsIndex, lowest: int) -> int:
-    """An integer from `lowest` to 2^50."""
+    """An integer from `lowest` to 2^40."""
     try:
         count = -1 if isinstance(value, bool) else operator.index(value)
     except TypeError:
         count = -1
     if not lowest <= count <= MAX_RELEASES:
-        raise ArgumentError(f"{name} must be an integer from {lowest} to 2^50, but it is {reprlib.repr(value)}")
+        raise ArgumentError(f"{name} must be an integer from {lowest} to 2^40, but it is {reprlib.repr(value)}")
     return count
 
 
@@ -789,8 +810,8 @@ def _choice(name: str, value: _Choice, choices: Any) -> _Choice:
     return value
 
 
-def _bound(value: float) -> float:
-    """A bound that the accountant computed, without negative zero."""
-    if math.isnan(value):
-        raise AccountingError("the bound is not a number: the parameters of the event are too extreme")
-    return value + 0.0
+def _bracket(lower: float, upper: float) -> Bracket:
+    if not lower <= upper:
+        raise AccountingError("rounding errors exceed this cost: use another method, such as rdp or zcdp")
+    # Without negative zeros.
+    return Bracket(lower + 0.0, upper + 0.0)

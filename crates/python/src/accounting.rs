@@ -3,9 +3,14 @@
 //! Events come as lists of `(release, times)`, where a release is an object with the attributes of [`PyRelease`]; costs go out as tuples. Numbers
 //! are priced without the interpreter lock.
 
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use pyo3::prelude::*;
 use pyo3::types::PyType;
-use reticent_accounting::{Adjacency, Error, Event, Mechanism, Method, Sampling, account, account_delta, calibrate};
+use reticent_accounting::{
+    Adjacency, Error, Event, Mechanism, Method, Sampling, account, account_delta, calibrate,
+};
 
 /// What releases cost.
 #[pymodule]
@@ -43,8 +48,9 @@ fn cost(
     delta: f64,
     method: &str,
 ) -> PyResult<(f64, f64, &'static str)> {
-    let (event, adjacency, method) = (event(py, &releases)?, neighbours(py, adjacency)?, accountant(py, method)?);
-    let cost = py.detach(|| account(&event, adjacency, delta, method)).map_err(|error| raise(py, &error))?;
+    let (event, adjacency, method) =
+        (event(py, &releases)?, neighbours(py, adjacency)?, accountant(py, method)?);
+    let cost = without_lock(py, || account(&event, adjacency, delta, method))?;
     Ok((cost.epsilon.upper, cost.epsilon.lower, cost.method.name()))
 }
 
@@ -58,9 +64,10 @@ fn delta(
     epsilon: f64,
     method: &str,
 ) -> PyResult<(f64, f64)> {
-    let (event, adjacency, method) = (event(py, &releases)?, neighbours(py, adjacency)?, accountant(py, method)?);
-    let delta = py.detach(|| account_delta(&event, adjacency, epsilon, method));
-    delta.map(|bracket| (bracket.upper, bracket.lower)).map_err(|error| raise(py, &error))
+    let (event, adjacency, method) =
+        (event(py, &releases)?, neighbours(py, adjacency)?, accountant(py, method)?);
+    let delta = without_lock(py, || account_delta(&event, adjacency, epsilon, method))?;
+    Ok((delta.upper, delta.lower))
 }
 
 /// The smallest noise multiplier at which the releases that `releases_at` returns cost at most `epsilon`.
@@ -75,10 +82,11 @@ fn noise_multiplier(
 ) -> PyResult<f64> {
     let (adjacency, method) = (neighbours(py, adjacency)?, accountant(py, method)?);
     let mut raised = None;
-    let noise = py.detach(|| {
-        let failure = std::cell::RefCell::new(None);
+    let noise = without_lock(py, || {
+        let failure = RefCell::new(None);
         let event_at = |noise: f64| {
-            let answer = Python::attach(|py| event(py, &releases_at.call1(py, (noise,))?.extract::<Releases>(py)?));
+            let answer =
+                Python::attach(|py| event(py, &releases_at.call1(py, (noise,))?.extract::<Releases>(py)?));
             answer.unwrap_or_else(|error| {
                 failure.replace(Some(error));
                 // Not a valid event, so the search ends here.
@@ -89,10 +97,7 @@ fn noise_multiplier(
         raised = failure.into_inner();
         noise
     });
-    match raised {
-        Some(error) => Err(error),
-        None => noise.map_err(|error| raise(py, &error)),
-    }
+    raised.map_or(noise, Err)
 }
 
 /// The largest number of repetitions that cost at most `epsilon` at `delta`.
@@ -106,15 +111,28 @@ fn steps(
     delta: f64,
     method: &str,
 ) -> PyResult<u64> {
-    let (event, adjacency, method) = (event(py, &releases)?, neighbours(py, adjacency)?, accountant(py, method)?);
-    let steps = py.detach(|| calibrate::steps(&event, adjacency, epsilon, delta, method));
-    steps.map_err(|error| raise(py, &error))
+    let (event, adjacency, method) =
+        (event(py, &releases)?, neighbours(py, adjacency)?, accountant(py, method)?);
+    without_lock(py, || calibrate::steps(&event, adjacency, epsilon, delta, method))
 }
 
 /// Five significant digits, rounded up.
 #[pyfunction]
 fn rounded_up(value: f64) -> String {
     reticent_accounting::rounded_up(value)
+}
+
+/// The result of `price`, which other threads of Python need not wait for.
+fn without_lock<T: Send>(py: Python<'_>, price: impl FnOnce() -> Result<T, Error> + Send) -> PyResult<T> {
+    // A panic would end programs that catch `Exception` only.
+    let result = py.detach(|| catch_unwind(AssertUnwindSafe(price)));
+    match result {
+        Ok(result) => result.map_err(|error| raise(py, &error)),
+        Err(_) => {
+            let message = "the parameters of the event are too extreme for this accountant";
+            Err(exception(py, "AccountingError", message.to_owned()))
+        }
+    }
 }
 
 fn event(py: Python<'_>, releases: &Releases) -> PyResult<Event> {
@@ -172,8 +190,7 @@ fn argument_error(py: Python<'_>, message: String) -> PyErr {
 /// An exception of `reticent.accounting`.
 fn exception(py: Python<'_>, name: &str, message: String) -> PyErr {
     let class = py.import("reticent.accounting").and_then(|module| module.getattr(name));
-    class.and_then(|class| Ok(class.cast_into::<PyType>()?)).map_or_else(
-        |error| error,
-        |class| PyErr::from_type(class, message),
-    )
+    class
+        .and_then(|class| Ok(class.cast_into::<PyType>()?))
+        .map_or_else(|error| error, |class| PyErr::from_type(class, message))
 }
