@@ -1,32 +1,33 @@
 """The privacy cost of releases: epsilon at delta, with a bracket.
 
-An `Event` describes releases: `gaussian`, `laplace`, `pure` or `bounded_range` noise, on all records or on records chosen by
-`poisson`, `fixed` or `shuffled` sampling. Events are values: ``a + b`` is both, ``1000 * a`` is `a` a thousand times, each
-release possibly dependent on the results of those before it. `Event.cost` computes epsilon at a delta, `Event.delta` delta at
-an epsilon, `calibrate` the noise that meets a target, `calibrate_steps` the number of repetitions.
+An `Event` describes releases: `gaussian`, `laplace`, `pure` or `bounded_range` noise, on all records or on
+records chosen by `poisson`, `fixed` or `shuffled` sampling. Events are values: ``a + b`` is both, ``1000 *
+a`` is `a` a thousand times, each release possibly dependent on the results of those before it. `Event.cost`
+computes epsilon at a delta, `Event.delta` delta at an epsilon, `calibrate` the noise that meets a target,
+`calibrate_steps` the number of repetitions.
 
-**Adjacency.** A cost holds for neighbouring data sets: ``"add-remove"`` (one record more or less) or ``"replace-one"`` (one
-record exchanged, their number public). There is no default, because the noise multiplier depends on it. It is always *the
-standard deviation (Laplace: the scale) of the noise over the sensitivity under that adjacency*. The sum of vectors clipped to
-norm C has sensitivity C under add-remove and 2 C under replace-one: noise of standard deviation s has multiplier s / C under the
-first and s / (2 C) under the second.
+**Adjacency.** A cost holds for neighbouring data sets: ``"add-remove"`` (one record more or less) or
+``"replace-one"`` (one record exchanged, their number public). There is no default, because the noise
+multiplier depends on it. It is always *the standard deviation (Laplace: the scale) of the noise over the
+sensitivity under that adjacency*. The sum of vectors clipped to norm C has sensitivity C under add-remove and
+2 C under replace-one: noise of standard deviation s has multiplier s / C under the first and s / (2 C) under
+the second.
 
-**Brackets.** ``cost.epsilon`` is an upper bound, the guarantee. ``cost.lower`` is a lower bound on what any accountant can report for
-these releases, 0 where none is known.
+**Brackets.** ``cost.epsilon`` is an upper bound, the guarantee. ``cost.lower`` is a lower bound on what any
+accountant can report for these releases, 0 where none is known.
 
 Examples
 --------
 DP-SGD on 60,000 records with batches of 256, 60 epochs:
 
->>> from reticent.accounting import calibrate, gaussian, laplace, poisson
+>>> from reticent.accounting import calibrate, gaussian, poisson
 >>> training = 14_062 * gaussian(1.1, poisson(256 / 60_000))
 >>> print(training.cost(1e-5, adjacency="add-remove"))
 epsilon 2.3817, delta 1e-05, add-remove adjacency (pld)
 
-The same after a noisy count, and the noise that makes both cost 1:
+The noise that makes it cost 1, after a noisy mean:
 
->>> count = laplace(20.0)
->>> both = lambda noise: 14_062 * gaussian(noise, poisson(256 / 60_000)) + count
+>>> both = lambda noise: 14_062 * gaussian(noise, poisson(256 / 60_000)) + gaussian(20.0)
 >>> noise = calibrate(both, epsilon=1, delta=1e-5, adjacency="add-remove")
 >>> both(noise).cost(1e-5, adjacency="add-remove").epsilon <= 1
 True
@@ -205,10 +206,11 @@ class Cost:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Event:
-    """Releases and how often each happens, an immutable value made by `gaussian`, `laplace`, `pure` and `bounded_range`.
+    """Releases and how often each happens: made by `gaussian`, `laplace`, `pure` and `bounded_range`, immutable.
 
-    ``a + b`` is the adaptive composition of two events, ``n * a`` the n-fold composition of one; `sum` and `compose` work on many.
-    Equal releases are merged. The order does not change the cost, so ``a + b == b + a``.
+    ``a + b`` is the adaptive composition of two events, ``n * a`` the n-fold composition of one; `sum` and
+    `compose` work on many. Equal releases are merged. The order does not change the cost, so ``a + b == b +
+    a``.
 
     Attributes
     ----------
@@ -269,7 +271,8 @@ class Event:
     def under(self, adjacency: Adjacency) -> Event:
         """Return the same event, to be priced under this adjacency only.
 
-        Pricing it under another one, or composing it with an event that is limited to another one, raises `ArgumentError`.
+        Pricing it under another one, or composing it with an event that is limited to another one, raises
+        `ArgumentError`.
 
         Examples
         --------
@@ -277,7 +280,7 @@ class Event:
         >>> event = gaussian(2.0).under("add-remove")
         >>> event.cost(1e-5, adjacency="replace-one")
         Traceback (most recent call last):
-        reticent.accounting.ArgumentError: the event is for add-remove adjacency: under replace-one its noise multipliers differ
+        reticent.accounting.ArgumentError: the noise multipliers of the event are for add-remove, not replace-one
         """
         return Event(self.releases, self._adjacency(adjacency))
 
@@ -289,8 +292,8 @@ class Event:
         delta : float
             Between 0 and 1. It may be 0 if no release is Gaussian: then the epsilons add up.
         adjacency : {"add-remove", "replace-one"}
-            Which data sets are neighbours. The noise multipliers must be relative to the sensitivity under it. Required, unless the
-            event is limited to one (see `under`).
+            Which data sets are neighbours. The noise multipliers must be relative to the sensitivity under
+            it. Required, unless the event is limited to one (see `under`).
         method : str
             The accountant; ``"auto"`` is the tightest that applies.
 
@@ -345,11 +348,11 @@ class Event:
         adjacency = stated or self.adjacency
         if adjacency is None:
             raise ArgumentError(
-                'state the adjacency: adjacency="add-remove" if one record more or less makes a neighbour, "replace-one" if one '
-                "record is exchanged; the sensitivity that the noise multiplier is relative to depends on it"
+                'state adjacency="add-remove" (neighbours have one record more or less) or "replace-one" (one record '
+                "is exchanged): the sensitivity that the noise multiplier is relative to depends on it"
             )
         if self.adjacency not in (None, adjacency):
-            raise ArgumentError(f"the event is for {self.adjacency} adjacency: under {adjacency} its noise multipliers differ")
+            raise ArgumentError(f"the noise multipliers of the event are for {self.adjacency}, not {adjacency}")
         return adjacency
 
 
@@ -368,7 +371,7 @@ def compose(events: Iterable[Event]) -> Event:
     for part in parts:
         if not isinstance(part, Event):
             raise ArgumentError(f"an event is needed, not {reprlib.repr(part)}")
-    stated = {part.adjacency for part in parts if part.adjacency is not None}
+    stated: set[Adjacency] = {part.adjacency for part in parts if part.adjacency is not None}
     if len(stated) > 1:
         raise ArgumentError("an event for add-remove and one for replace-one adjacency have no common cost")
     return Event(tuple(item for part in parts for item in part.releases), next(iter(stated), None))
@@ -380,8 +383,9 @@ def gaussian(noise_multiplier: float, sampling: Sampling | None = None) -> Event
     Parameters
     ----------
     noise_multiplier : float
-        The standard deviation of the noise over the L2 sensitivity, *under the adjacency that the event is priced for*: for the sum
-        of vectors clipped to norm C, the sensitivity is C under add-remove and 2 C under replace-one.
+        The standard deviation of the noise over the L2 sensitivity, *under the adjacency that the event is
+        priced for*: for the sum of vectors clipped to norm C, the sensitivity is C under add-remove and 2 C
+        under replace-one.
     sampling : Sampling, optional
         How the records are chosen; all of them by default.
     """
@@ -394,8 +398,8 @@ def laplace(noise_multiplier: float, sampling: Sampling | None = None) -> Event:
     Parameters
     ----------
     noise_multiplier : float
-        The scale of the noise over the L1 sensitivity, *under the adjacency that the event is priced for*: one release is
-        (1 / noise_multiplier)-DP.
+        The scale of the noise over the L1 sensitivity, *under the adjacency that the event is priced for*:
+        one release is (1 / noise_multiplier)-DP.
     sampling : Sampling, optional
         How the records are chosen; all of them by default.
     """
@@ -416,13 +420,14 @@ def pure(epsilon: float, sampling: Sampling | None = None) -> Event:
 
 
 def bounded_range(epsilon: float, sampling: Sampling | None = None) -> Event:
-    """Return one release of any mechanism whose log probability ratio varies by at most epsilon: the exponential mechanism.
+    """Return one release of any epsilon-bounded-range mechanism, such as the exponential mechanism.
 
     Parameters
     ----------
     epsilon : float
-        The width of the range of the log probability ratio between neighbours, under the adjacency that the event is priced for. The
-        exponential mechanism with weights exp(epsilon * score / (2 * sensitivity)) has this epsilon.
+        The width of the range of the log probability ratio between neighbours, under the adjacency that the
+        event is priced for. The exponential mechanism with weights exp(epsilon * score / (2 * sensitivity))
+        has this epsilon.
     sampling : Sampling, optional
         How the records are chosen; all of them by default.
     """
@@ -435,7 +440,7 @@ def poisson(rate: float) -> Sampling:
 
 
 def fixed(batch: int, records: int) -> Sampling:
-    """Return fixed-size sampling: `batch` of the `records` records, without replacement, drawn afresh for each release."""
+    """Return fixed-size sampling: `batch` of `records` records, without replacement, drawn afresh for each release."""
     of, size = _count("the number of records", records, 1), _count("the batch size", batch, 1)
     if size > of:
         raise ArgumentError(f"a batch of {size} records cannot be drawn without replacement from {of}")
@@ -453,7 +458,8 @@ def shuffled() -> Sampling:
 def compare(event: Event, delta: float, *, adjacency: Adjacency | None = None) -> dict[Method, Cost | AccountingError]:
     """Return the cost of an event by every method, or the error that states why a method does not apply.
 
-    The two theorems on fixed-size sampling (``"wang9"``, ``"wang27"``) are left out of events without it: they would repeat ``"rdp"``.
+    The two theorems on fixed-size sampling (``"wang9"``, ``"wang27"``) are left out of events without it:
+    they would repeat ``"rdp"``.
 
     Examples
     --------
@@ -537,7 +543,10 @@ def calibrate(
     for attempt in (noise, noise * (1.0 + 1e-9), noise * (1.0 + 1e-6)):
         if event_at(attempt).cost(delta, adjacency=neighbours, method=method).epsilon <= epsilon:
             return attempt
-    raise UnreachableError(f"the event costs more than epsilon {epsilon} at the result of the search, {noise}: its cost must fall as the noise grows")
+    raise UnreachableError(
+        f"the event costs more than epsilon {epsilon} at noise {noise}, where the search ended: its cost must fall "
+        "as the noise grows"
+    )
 
 
 def calibrate_steps(
@@ -571,7 +580,8 @@ def calibrate_steps(
     """
     if not compose([event]).releases:
         raise ArgumentError("the event has no release: it can be repeated without end")
-    neighbours, epsilon, delta = event._adjacency(adjacency), _number("epsilon", epsilon, 0.0, _MAX), _number("delta", delta, 0.0, 1.0)
+    neighbours = event._adjacency(adjacency)
+    epsilon, delta = _number("epsilon", epsilon, 0.0, _MAX), _number("delta", delta, 0.0, 1.0)
     steps: int = _native.steps(event.releases, neighbours, epsilon, delta, _choice("method", method, Method))
     steps = min(steps, MAX_RELEASES // sum(times for _, times in event.releases))
     if steps and (steps * event).cost(delta, adjacency=neighbours, method=method).epsilon > epsilon:
@@ -589,24 +599,26 @@ def from_dp_accounting(event: object, *, adjacency: Adjacency, noise_over: Noise
     Parameters
     ----------
     event : dp_accounting.DpEvent
-        Made of ``GaussianDpEvent``, ``LaplaceDpEvent``, ``DiscreteLaplaceDpEvent``, ``RandomizedResponseDpEvent`` (replace-one),
-        ``ExponentialMechanismDpEvent``, ``PermuteAndFlipDpEvent``, ``EpsilonDeltaDpEvent`` with delta 0, ``NoOpDpEvent``,
-        ``PoissonSampledDpEvent``, ``SampledWithoutReplacementDpEvent``, ``ComposedDpEvent`` and ``SelfComposedDpEvent``. Several
-        Gaussian releases on one sample become a single one.
+        Made of ``GaussianDpEvent``, ``LaplaceDpEvent``, ``DiscreteLaplaceDpEvent``,
+        ``RandomizedResponseDpEvent`` (replace-one), ``ExponentialMechanismDpEvent``,
+        ``PermuteAndFlipDpEvent``, ``EpsilonDeltaDpEvent`` with delta 0, ``NoOpDpEvent``,
+        ``PoissonSampledDpEvent``, ``SampledWithoutReplacementDpEvent``, ``ComposedDpEvent`` and
+        ``SelfComposedDpEvent``. Several Gaussian releases on one sample become a single one.
     adjacency : {"add-remove", "replace-one"}
-        The adjacency that the result is limited to (see `Event.under`). ``"add-remove"`` is ``ADD_OR_REMOVE_ONE``, ``"replace-one"`` is
-        ``REPLACE_ONE``.
+        The adjacency that the result is limited to (see `Event.under`). ``"add-remove"`` is
+        ``ADD_OR_REMOVE_ONE``, ``"replace-one"`` is ``REPLACE_ONE``.
     noise_over : {"norm", "sensitivity"}
-        What noise multipliers are relative to under replace-one. ``"norm"``: the bound C on the norm of one record's value, as the events
-        define it and ``PLDAccountant`` reads it; the sensitivity is 2 C, so noise multipliers are halved. ``"sensitivity"``: the
-        sensitivity under replace-one, as ``RdpAccountant`` reads it, which reports too small an epsilon for events made by the
-        definition. Under add-remove both are the same.
+        What noise multipliers are relative to under replace-one. ``"norm"``: the bound C on the norm of one
+        record's value, as the events define it and ``PLDAccountant`` reads it; the sensitivity is 2 C, so
+        noise multipliers are halved. ``"sensitivity"``: the sensitivity under replace-one, as
+        ``RdpAccountant`` reads it, which reports too small an epsilon for events made by the definition.
+        Under add-remove both are the same.
 
     Raises
     ------
     ConversionError
-        If a part has no equivalent here: ``NonPrivateDpEvent``, zCDP, discrete Gaussian, trees, sampling with replacement, repetition and
-        selection, mixtures, truncated samples, nested samples.
+        If a part has no equivalent here: ``NonPrivateDpEvent``, zCDP, discrete Gaussian, trees, sampling with
+        replacement, repetition and selection, mixtures, truncated samples, nested samples.
 
     Examples
     --------
@@ -657,14 +669,15 @@ def _release_from_dp(kind: str, node: Any, adjacency: Adjacency, factor: int) ->
         largest = _number("the noise parameter", node.noise_parameter, 0.0, _MAX) * sensitivity
         return pure(largest if sensitivity <= 2 else math.nextafter(largest, math.inf))
     if kind == "RandomizedResponseDpEvent" and adjacency == "replace-one":
-        p, k = _number("the noise parameter", node.noise_parameter, 5e-324, 1.0), _count("the number of buckets", node.num_buckets, 1)
+        p = _number("the noise parameter", node.noise_parameter, 5e-324, 1.0)
+        k = _count("the number of buckets", node.num_buckets, 1)
         # ln((1 - p + p/k) / (p/k)), not below its value by rounding.
         return compose([]) if p == 1.0 or k == 1 else pure(math.log1p(k * (1.0 - p) / p) * (1.0 + 2e-15))
     if kind == "ExponentialMechanismDpEvent":
         return bounded_range(node.epsilon)
     if kind == "PermuteAndFlipDpEvent" or (kind == "EpsilonDeltaDpEvent" and node.delta == 0):
         return pure(node.epsilon)
-    raise ConversionError(f"{reprlib.repr(node)} has no equivalent under {adjacency} adjacency that costs at least as much")
+    raise ConversionError(f"{reprlib.repr(node)} has no equivalent under {adjacency} adjacency")
 
 
 def _sampled(event: Event, sampling: Sampling, adjacency: Adjacency) -> Event:
@@ -690,11 +703,12 @@ def to_dp_accounting(event: Event, *, adjacency: Adjacency | None = None, noise_
     ----------
     event : Event
     adjacency : {"add-remove", "replace-one"}
-        The adjacency that the noise multipliers of the event are relative to. Required, unless the event is limited to one.
+        The adjacency that the noise multipliers of the event are relative to. Required, unless the event is
+        limited to one.
     noise_over : {"norm", "sensitivity"}
-        Which accountant will price the result under ``REPLACE_ONE``. Required under replace-one for Gaussian and Laplace noise, because the
-        accountants of dp-accounting differ by a factor of 2: ``"norm"`` for ``PLDAccountant`` (noise multipliers are doubled),
-        ``"sensitivity"`` for ``RdpAccountant``.
+        Which accountant will price the result under ``REPLACE_ONE``. Required under replace-one for Gaussian
+        and Laplace noise, because the accountants of dp-accounting differ by a factor of 2: ``"norm"`` for
+        ``PLDAccountant`` (noise multipliers are doubled), ``"sensitivity"`` for ``RdpAccountant``.
 
     Returns
     -------
@@ -735,17 +749,20 @@ def _release_to_dp(dp: Any, release: Release, adjacency: Adjacency, noise_over: 
     if release.mechanism in ("gaussian", "laplace"):
         if noise_over is None and adjacency == "replace-one":
             raise ConversionError(
-                'under replace-one, state noise_over="norm" to price the result by PLDAccountant, "sensitivity" to price it by RdpAccountant'
+                'under replace-one, state noise_over="norm" to price the result by PLDAccountant, '
+                'or "sensitivity" to price it by RdpAccountant'
             )
         made = dp.GaussianDpEvent if release.mechanism == "gaussian" else dp.LaplaceDpEvent
         return made(release.parameter * _sensitivity_factor(adjacency, noise_over or "norm"))
     if release.mechanism == "bounded_range":
         if hasattr(dp, "ExponentialMechanismDpEvent"):
             return dp.ExponentialMechanismDpEvent(release.parameter)
-        raise ConversionError("this version of dp-accounting has no event for the exponential mechanism: convert pure(epsilon) instead")
+        raise ConversionError(
+            "this dp-accounting has no event for the exponential mechanism: convert pure(epsilon) instead"
+        )
     if hasattr(dp, "EpsilonDeltaDpEvent"):
         return dp.EpsilonDeltaDpEvent(release.parameter, 0.0)
-    # Both are randomised response, the pair that dominates every mechanism of this epsilon; each has one of the adjacencies.
+    # Both are randomised response, which dominates all mechanisms of this epsilon. Each has one of the adjacencies.
     if adjacency == "add-remove":
         return dp.DiscreteLaplaceDpEvent(release.parameter, 1)
     odds = math.exp(-release.parameter)
@@ -767,7 +784,7 @@ def _sensitivity_factor(adjacency: Adjacency, noise_over: NoiseOver) -> int:
 def _release(mechanism: Mechanism, value: float, sampling: Sampling | None) -> Event:
     if sampling is not None and not isinstance(sampling, Sampling):
         raise ArgumentError(
-            f"the sampling must be poisson(rate), fixed(batch, records) or shuffled(), but it is {reprlib.repr(sampling)}"
+            f"the sampling must be poisson(rate), fixed(batch, records) or shuffled(), not {reprlib.repr(sampling)}"
         )
     if mechanism in ("gaussian", "laplace"):
         value = _number("the noise multiplier", value, *_NOISE)
