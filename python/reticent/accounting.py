@@ -13,8 +13,8 @@ sensitivity under that adjacency*. The sum of vectors clipped to norm C has sens
 2 C under replace-one: noise of standard deviation s has multiplier s / C under the first and s / (2 C) under
 the second.
 
-**Brackets.** ``cost.epsilon`` is an upper bound, the guarantee. ``cost.lower`` is a lower bound on what any
-accountant can report for these releases, 0 where none is known.
+**Brackets.** ``cost.epsilon`` is an upper bound, the guarantee. ``cost.lower`` is a lower bound on what an
+accountant can report that knows these releases by their worst pair of distributions; 0 where none is known.
 
 Examples
 --------
@@ -61,7 +61,10 @@ __all__ = [
     "ConversionError",
     "Cost",
     "Event",
+    "MAX_RELEASES",
+    "Mechanism",
     "Method",
+    "NoiseOver",
     "Release",
     "Sampling",
     "UnreachableError",
@@ -184,7 +187,7 @@ class Cost:
     epsilon : float
         The guarantee: an upper bound.
     lower : float
-        A lower bound on what any accountant can report for these releases; 0 where none is known.
+        A lower bound, for the worst pair of distributions of each release; 0 where none is known.
     delta : float
         The delta that `epsilon` holds for.
     adjacency : str

@@ -72,6 +72,7 @@ fn delta(
 
 /// The smallest noise multiplier at which the releases that `releases_at` returns cost at most `epsilon`.
 #[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "arguments are extracted by value")]
 fn noise_multiplier(
     py: Python<'_>,
     releases_at: Py<PyAny>,
