@@ -1,10 +1,10 @@
 """Examples of dp-accounting, by its accountants and by `reticent.accounting`, in one run.
 
 Every event is built by dp-accounting and converted. Two methods are compared: Renyi DP, and privacy loss distributions
-(PLD; here the method "auto", which is exact for a Gaussian release). The table shows the figures, the CPU time of a call
-(median) and the factor by which `reticent.accounting` is faster. Its figures are upper bounds; for PLD the lower bound is
-in parentheses. The program fails if an upper bound exceeds the figure of dp-accounting by more than 0.02 %: brackets are
-up to 0.015 % wide.
+(PLD; here the method "auto", which is exact for a Gaussian release). The table shows the figures, the CPU time of a
+call (median) and the factor by which `reticent.accounting` is faster. Its figures are upper bounds; for PLD the lower
+bound is in parentheses. The program fails if an upper bound exceeds the figure of dp-accounting by more than 0.02 %:
+brackets are up to 0.015 % wide.
 
     python python/benches/accounting.py
 
@@ -41,7 +41,7 @@ class Example:
     epsilon: float = 1.0
     delta: float = 1e-5
     adjacency: Adjacency = "add-remove"
-    # What the accountant that is compared with reads a noise multiplier as.
+    # The meaning of a noise multiplier in the accountant of dp-accounting.
     noise_over: NoiseOver = "norm"
 
     def ours(self, method: Method) -> tuple[float, float]:

@@ -13,8 +13,8 @@ sensitivity under that adjacency*. The sum of vectors clipped to norm C has sens
 2 C under replace-one: noise of standard deviation s has multiplier s / C under the first and s / (2 C) under
 the second.
 
-**Brackets.** ``cost.epsilon`` is an upper bound, the guarantee. ``cost.lower`` is a lower bound on what an
-accountant can report that knows these releases by their worst pair of distributions; 0 where none is known.
+**Brackets.** ``cost.epsilon`` is an upper bound, the guarantee. ``cost.lower`` is a lower bound for every sound
+accountant that is based on the same dominating pairs of distributions; 0 where none is known.
 
 Examples
 --------
@@ -98,9 +98,10 @@ Mechanism: TypeAlias = Literal["gaussian", "laplace", "pure", "bounded_range"]
 MAX_RELEASES: Final = 2**40
 """The maximum number of releases in an event. Bounds on more of them suffer from rounding errors."""
 
-# Noise multipliers, epsilons of releases and sampling rates outside these ranges have no useful cost, and take long.
+# Noise multipliers, epsilons of releases and sampling rates outside these ranges have no useful cost. Pricing them takes
+# long, and the bound on several releases of a larger epsilon suffers from rounding errors.
 _NOISE: Final = (1e-3, 1e9)
-_EPSILON: Final = (1e-9, 1e3)
+_EPSILON: Final = (1e-9, 20.0)
 _RATE: Final = (1e-12, 1.0)
 _MAX: Final = sys.float_info.max
 
@@ -187,7 +188,7 @@ class Cost:
     epsilon : float
         The guarantee: an upper bound.
     lower : float
-        A lower bound, for the worst pair of distributions of each release; 0 where none is known.
+        A lower bound for every sound accountant based on the same dominating pairs; 0 where none is known.
     delta : float
         The delta that `epsilon` holds for.
     adjacency : str
@@ -415,7 +416,7 @@ def pure(epsilon: float, sampling: Sampling | None = None) -> Event:
     Parameters
     ----------
     epsilon : float
-        The epsilon of the mechanism without sampling, under the adjacency that the event is priced for.
+        The epsilon of the mechanism without sampling, under the adjacency that the event is priced for; at most 20.
     sampling : Sampling, optional
         How the records are chosen; all of them by default.
     """
@@ -429,8 +430,8 @@ def bounded_range(epsilon: float, sampling: Sampling | None = None) -> Event:
     ----------
     epsilon : float
         The width of the range of the log probability ratio between neighbours, under the adjacency that the
-        event is priced for. The exponential mechanism with weights exp(epsilon * score / (2 * sensitivity))
-        has this epsilon.
+        event is priced for; at most 20. The exponential mechanism with weights
+        exp(epsilon * score / (2 * sensitivity)) has this epsilon.
     sampling : Sampling, optional
         How the records are chosen; all of them by default.
     """

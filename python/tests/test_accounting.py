@@ -56,7 +56,7 @@ samplings = st.one_of(
     st.just(shuffled()),
 )
 releases = st.builds(
-    lambda make, value, sampling: make(value, sampling), st.sampled_from(FACTORIES), st.floats(0.5, 50.0), samplings
+    lambda make, value, sampling: make(value, sampling), st.sampled_from(FACTORIES), st.floats(0.5, 20.0), samplings
 )
 events = st.lists(st.tuples(st.integers(1, 50), releases), max_size=4).map(
     lambda parts: compose(n * event for n, event in parts)
@@ -221,7 +221,7 @@ def test_delta_zero_is_the_sum_of_pure_releases() -> None:
 
 
 @given(releases, st.integers(1, 300), st.floats(1.01, 3.0))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_cost_falls_with_noise_and_delta_and_grows_with_repetitions(event: Event, times: int, factor: float) -> None:
     ((release, _),) = event.releases
     adjacency = "replace-one" if release.sampling and release.sampling.scheme != "poisson" else "add-remove"
@@ -234,7 +234,7 @@ def test_cost_falls_with_noise_and_delta_and_grows_with_repetitions(event: Event
     if release.mechanism in ("gaussian", "laplace"):
         less_noise, more_noise = release.parameter / factor, release.parameter * factor
     else:
-        less_noise, more_noise = release.parameter * factor, release.parameter / factor
+        less_noise, more_noise = min(20.0, release.parameter * factor), release.parameter / factor
     # A lower bound of the greater cost is not above an upper bound of the smaller one, so compare bounds crosswise.
     assert cost(more_noise, times, 1e-5).lower <= here.epsilon and here.lower <= cost(less_noise, times, 1e-5).epsilon
     assert cost(release.parameter, times, 1e-4).lower <= here.epsilon
@@ -252,7 +252,7 @@ def test_order_of_composition_does_not_change_the_cost(parts: list[tuple[int, Ev
         one, other = (
             sum(order, Event()).cost(1e-6, adjacency=adjacency, method="pld") for order in (terms, shuffled_terms)
         )
-    except UnsupportedError:
+    except AccountingError:
         return
     assert one.lower <= other.epsilon and other.lower <= one.epsilon
     assert one.epsilon == pytest.approx(other.epsilon, rel=5e-3) or math.isinf(one.epsilon)
@@ -273,8 +273,8 @@ def test_other_threads_run_while_an_event_is_priced() -> None:
     ticks = 0
 
     def price() -> None:
-        for rate in np.linspace(0.01, 0.02, 5):
-            (10_000 * laplace(3.0, poisson(rate))).cost(1e-6, adjacency="add-remove")
+        for rate in np.linspace(0.01, 0.02, 3):
+            (1000 * gaussian(1.0, poisson(rate))).cost(1e-6, adjacency="add-remove")
         done.set()
 
     thread = threading.Thread(target=price)
@@ -322,7 +322,7 @@ def test_errors_of_the_function_that_is_calibrated_pass_through() -> None:
 
 
 def test_targets_out_of_reach_are_errors() -> None:
-    for event in (lambda noise: gaussian(1.0), lambda noise: pure(min(noise, 1e3)) + laplace(2.0)):
+    for event in (lambda noise: gaussian(1.0), lambda noise: pure(min(noise, 20.0)) + laplace(2.0)):
         with pytest.raises(UnreachableError):
             calibrate(event, epsilon=0.1, delta=1e-5, adjacency="add-remove")
 
@@ -436,7 +436,7 @@ def dp() -> Any:
 convertible = st.builds(
     lambda make, value, sampling: make(value, sampling),
     st.sampled_from([gaussian, laplace, pure]),
-    st.floats(0.5, 50.0),
+    st.floats(0.5, 20.0),
     st.one_of(
         st.none(),
         st.floats(1e-4, 1.0).map(poisson),
@@ -507,6 +507,34 @@ def test_special_events_are_converted_on_the_safe_side(dp: Any) -> None:
     for _ in range(5000):
         deep = dp.SelfComposedDpEvent(dp.ComposedDpEvent([deep]), 1)
     assert from_dp_accounting(deep, adjacency="add-remove") == gaussian(1.0).under("add-remove")
+
+
+def newer_event(name: str, **fields: Any) -> Any:
+    """An event that the latest release of dp-accounting does not have yet."""
+    return type(name, (), {"__module__": "dp_accounting.dp_event", **fields})()
+
+
+def test_events_of_newer_versions_are_known(dp: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {
+        "ExponentialMechanismDpEvent": bounded_range(0.5),
+        "PermuteAndFlipDpEvent": pure(0.5),
+        "EpsilonDeltaDpEvent": pure(0.5),
+    }
+    for name, expected in known.items():
+        event = newer_event(name, epsilon=0.5, delta=0.0)
+        assert from_dp_accounting(event, adjacency="replace-one") == expected.under("replace-one")
+    with pytest.raises(ConversionError):
+        from_dp_accounting(newer_event("EpsilonDeltaDpEvent", epsilon=0.5, delta=1e-9), adjacency="add-remove")
+    with pytest.raises(ConversionError, match="exponential"):
+        to_dp_accounting(bounded_range(0.5), adjacency="add-remove")
+    made = {
+        name: lambda *fields, name=name: (name, *fields)
+        for name in ("ExponentialMechanismDpEvent", "EpsilonDeltaDpEvent")
+    }
+    for name, make in made.items():
+        monkeypatch.setattr(dp.dp_event, name, make, raising=False)
+    assert to_dp_accounting(bounded_range(0.5), adjacency="add-remove") == ("ExponentialMechanismDpEvent", 0.5)
+    assert to_dp_accounting(pure(0.5), adjacency="replace-one") == ("EpsilonDeltaDpEvent", 0.5, 0.0)
 
 
 def test_what_has_no_equivalent_is_an_error(dp: Any) -> None:
