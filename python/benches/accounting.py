@@ -24,7 +24,6 @@ from typing import Any, Literal
 
 import dp_accounting as dp
 from dp_accounting import pld, rdp
-
 from reticent.accounting import Adjacency, Method, NoiseOver, UnsupportedError, calibrate, from_dp_accounting
 
 ADD, REPLACE = dp.NeighboringRelation.ADD_OR_REMOVE_ONE, dp.NeighboringRelation.REPLACE_ONE
@@ -129,7 +128,8 @@ EXAMPLES = [
 
 def measure(call: Callable[[], Any]) -> tuple[Any, float]:
     """The result and the CPU seconds of a call, after one to warm up: the median of up to five within a second."""
-    value, seconds = call(), []
+    value = call()
+    seconds: list[float] = []
     while len(seconds) < 5 and sum(seconds) < 1.0:
         start = time.process_time()
         call()

@@ -54,6 +54,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, SupportsIndex, TypeAlias, TypeVar, get_args
 
 __all__ = [
+    "MAX_RELEASES",
     "AccountingError",
     "Adjacency",
     "ArgumentError",
@@ -61,7 +62,6 @@ __all__ = [
     "ConversionError",
     "Cost",
     "Event",
-    "MAX_RELEASES",
     "Mechanism",
     "Method",
     "NoiseOver",

@@ -16,10 +16,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+import reticent.accounting as acc
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-import reticent.accounting as acc
 from reticent.accounting import (
     AccountingError,
     ArgumentError,
