@@ -3,7 +3,6 @@
 //! Plans go in as JSON, and contributions come from a function of Python that gets blocks of rows: how it treats rows that fail is in
 //! `python/reticent/query.py`.
 
-mod error;
 mod plan;
 mod run;
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use reticent_core::budget::{Guarantee, NotPrivate, Privacy, Unlimited};
 use reticent_core::receipt::{Entry, Kind, Receipt};
-use reticent_core::wall::{Geometry, NoiseSource, Plan, Released, SumId, Wall};
+use reticent_core::wall::{Geometry, NoiseSource, Plan, Released, SumId, Wall, WallError};
 use reticent_ledger::{Ledger, Run};
 use reticent_tables::{self as tables, Encoder, Schema};
 
@@ -100,7 +100,10 @@ impl Custom {
     /// [`Error`] if the plan is over budget, is not for as many records, or is refused by the ledger. Nothing is charged then.
     pub fn begin_rows(self, values: Vec<f64>, width: usize) -> Result<CustomRun, Error> {
         if width == 0 || !values.len().is_multiple_of(width) {
-            return Err(Error::data("the records are not whole rows", "give rows of at least one number each"));
+            return Err(Error::data(
+                "the records are not whole rows",
+                "give rows of at least one number each",
+            ));
         }
         let units = values.len() / width;
         self.begun(Rows { units, width, least: 1, pass: kept(values, width) }, None)
@@ -123,7 +126,9 @@ impl Custom {
         let (pass, least): (Box<Pass>, usize) = match encoded {
             Encoded::Rows(tables::Rows::Kept(table)) => (kept(table.into_values(), width), 1),
             Encoded::Rows(tables::Rows::Streamed(stream)) => (streamed(stream), 1),
-            Encoded::Units(mut units, least) => (Box::new(move |wanted, each| units.pass(wanted, each)), least),
+            Encoded::Units(mut units, least) => {
+                (Box::new(move |wanted, each| units.pass(wanted, each)), least)
+            }
         };
         self.begun(Rows { units, width, least, pass }, Some(schema))
     }
@@ -135,7 +140,8 @@ impl Custom {
         let widest = self.plan.entries().map(contributed).max().unwrap_or(1);
         let records = rows.mapped(&current, widest, &self.cancel)?;
         let noise = NoiseSource::from_os()?;
-        let wall = Wall::open(records, noise, self.plan, self.privacy.as_ref(), charge.ledger())?;
+        let wall =
+            Wall::open(records, noise, self.plan, self.privacy.as_ref(), charge.ledger()).map_err(refused)?;
         let wall = Some(wall.observed_by(charge.observer()));
         Ok(CustomRun { wall, current, charge, schema: schema.cloned() })
     }
@@ -156,7 +162,9 @@ impl Custom {
             None => {
                 let known = ledger.account(data_set)?.data_set.schema_fingerprint;
                 if known != session::NO_SCHEMA {
-                    let message = format!("data set {data_set:?} has a budget for records of a schema or of a privacy unit");
+                    let message = format!(
+                        "data set {data_set:?} has a budget for records of a schema or of a privacy unit"
+                    );
                     let hint = "give the records with that schema; rows of numbers are for data sets that were added without one";
                     return Err(Error::new(ErrorKind::Schema, message, hint));
                 }
@@ -165,6 +173,21 @@ impl Custom {
         };
         Ok(Account::DataSet(Box::new(Run::new(ledger, data_set, &fingerprint, "query"))))
     }
+}
+
+/// The error for a refusal of the wall, with a hint for those who planned it themselves.
+fn refused(error: WallError) -> Error {
+    let hint = match &error {
+        WallError::Stopped => "a run that was stopped makes no further release: begin another one",
+        WallError::RecordCount { .. } => "plan for the number of records that there are, which is public",
+        WallError::OverBudget { .. } => {
+            "plan more noise or fewer steps, or leave the noise multiplier to the budget"
+        }
+        _ => return error.into(),
+    };
+    let error = Error::from(error);
+    let message = error.message().to_owned();
+    error.reworded(message, Some(hint.to_owned()))
 }
 
 /// The numbers that a query writes for each row.
@@ -206,7 +229,7 @@ impl CustomRun {
         self.current.set(Some((width, contributions)));
         let released = wall.sum(id, &Computed { width });
         self.current.set(None);
-        Ok(released?)
+        released.map_err(refused)
     }
 
     /// Writes the receipt, with further `assumptions` that the guarantee rests on, and settles the charge.

@@ -1,13 +1,12 @@
 //! Plans of sums, from JSON: priced and calibrated.
 
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use reticent::{Adjacency, Privacy};
 use reticent_accounting::{Event, Mechanism, Method, Sampling, calibrate};
 use reticent_core::wall::{Geometry, Plan, PlanError, Sampler, SumId, Sums};
 use serde::Deserialize;
 
-use super::error::OrRaise;
+use crate::error::{OrRaise, settings};
 
 /// Shares of delta that are kept for the inexactness of the noise, in the order in which they are tried. The wall keeps as much.
 const KEPT: [f64; 3] = [2e-4, 0.11, 0.6];
@@ -67,8 +66,14 @@ impl WrittenSums {
 }
 
 impl Written {
-    pub(super) fn read(text: &str) -> PyResult<Self> {
-        serde_json::from_str(text).map_err(|error| PyValueError::new_err(format!("invalid plan: {error}")))
+    pub(super) fn read(py: Python<'_>, text: &str) -> PyResult<Self> {
+        serde_json::from_str(text).map_err(|error| {
+            settings(
+                py,
+                &format!("a sum of the plan is invalid: {error}"),
+                "see `help(reticent.query.Plan.sums)`",
+            )
+        })
     }
 
     /// The plan of the wall with these noise multipliers.
@@ -152,7 +157,7 @@ impl Written {
 /// The noise multipliers of all groups of a plan for a budget.
 #[pyfunction]
 pub(crate) fn calibrated(py: Python<'_>, plan: &str, epsilon: f64, delta: f64) -> PyResult<Vec<f64>> {
-    let plan = Written::read(plan)?;
+    let plan = Written::read(py, plan)?;
     let privacy = Privacy::new(epsilon, delta, plan.adjacency).or_raise(py)?;
     py.detach(|| plan.calibrated(&privacy)).or_raise(py)
 }
@@ -160,7 +165,7 @@ pub(crate) fn calibrated(py: Python<'_>, plan: &str, epsilon: f64, delta: f64) -
 /// The epsilon of a plan at a delta, and the same in words.
 #[pyfunction]
 pub(crate) fn price(py: Python<'_>, plan: &str, delta: f64) -> PyResult<(f64, String)> {
-    let plan = Written::read(plan)?;
+    let plan = Written::read(py, plan)?;
     let cost = py.detach(|| plan.stated()?.0.price(delta)).or_raise(py)?;
     Ok((cost.epsilon.upper, cost.to_string()))
 }
@@ -168,7 +173,7 @@ pub(crate) fn price(py: Python<'_>, plan: &str, delta: f64) -> PyResult<(f64, St
 /// The releases of a plan, one line for each group.
 #[pyfunction]
 pub(crate) fn describe(py: Python<'_>, plan: &str) -> PyResult<Vec<String>> {
-    let plan = Written::read(plan)?;
+    let plan = Written::read(py, plan)?;
     let (built, _) = plan.stated().or_raise(py)?;
     let line = |entry: &reticent::Entry| {
         format!("{}: {} releases, {} numbers each, {}", entry.what, entry.planned, entry.width, entry.kind)

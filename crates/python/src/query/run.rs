@@ -3,19 +3,19 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
-use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
-use pyo3_arrow::input::AnyRecordBatch;
-use reticent::{Cancel, Contributions, Custom, CustomRun, Data, Privacy, Schema};
+use reticent::{Cancel, Contributions, Custom, CustomRun, Privacy};
 use reticent_core::wall::{Released, SumId};
 
-use super::error::OrRaise;
 use super::plan::Written;
+use crate::error::{OrRaise, settings};
+use crate::schema::{Schema, data};
 
 /// How long Python waits before it looks for Ctrl-C.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -44,8 +44,13 @@ pub(crate) struct Run {
 type Budget = (Option<(f64, f64)>, Option<(PathBuf, String)>);
 
 /// A run of a plan, and its groups.
-fn custom(py: Python<'_>, plan: &str, (budget, ledger): Budget, cancel: &Cancel) -> PyResult<(Custom, Vec<SumId>)> {
-    let plan = Written::read(plan)?;
+fn custom(
+    py: Python<'_>,
+    plan: &str,
+    (budget, ledger): Budget,
+    cancel: &Cancel,
+) -> PyResult<(Custom, Vec<SumId>)> {
+    let plan = Written::read(py, plan)?;
     let (built, ids) = plan.stated().or_raise(py)?;
     let custom = Custom::new(built).cancelled_by(cancel);
     let custom = match budget {
@@ -79,31 +84,21 @@ impl Run {
         Ok(Self { run: Mutex::new(Some(run)), ids, cancel, names: Vec::new(), width })
     }
 
-    /// A table with the Arrow PyCapsule interface, or a path, encoded by a schema.
+    /// A table, or a path, encoded by a schema.
     #[staticmethod]
     fn of_table(
         py: Python<'_>,
         table: &Bound<'_, PyAny>,
-        schema: &str,
+        schema: &Schema,
         plan: &str,
         budget: Option<(f64, f64)>,
         ledger: Option<(PathBuf, String)>,
     ) -> PyResult<Self> {
         let cancel = Cancel::new();
-        let schema = Schema::parse(schema).or_raise(py)?;
         let (custom, ids) = custom(py, plan, (budget, ledger), &cancel)?;
-        // The messages of other libraries may contain values.
-        let unreadable = || PyValueError::new_err("the records cannot be read as Arrow data");
-        let data = if table.hasattr("__arrow_c_stream__")? || table.hasattr("__arrow_c_array__")? {
-            let table: AnyRecordBatch = table.extract().map_err(|_| unreadable())?;
-            let reader = table.into_reader().map_err(|_| unreadable())?;
-            let batches = py.detach(|| reader.collect::<Result<Vec<_>, _>>()).map_err(|_| unreadable())?;
-            Data::from(batches)
-        } else {
-            Data::from(table.extract::<PathBuf>().map_err(|_| unreadable())?)
-        };
+        let (data, schema) = (data(py, table)?, &schema.schema);
+        let run = py.detach(|| custom.begin(data, schema)).or_raise(py)?;
         let names = schema.encoded_names();
-        let run = py.detach(|| custom.begin(data, &schema)).or_raise(py)?;
         Ok(Self { run: Mutex::new(Some(run)), ids, cancel, width: names.len(), names })
     }
 
@@ -121,8 +116,8 @@ impl Run {
 
     /// The guarantee of the whole plan in words.
     #[getter]
-    fn guarantee(&self) -> PyResult<String> {
-        let run = self.lock()?;
+    fn guarantee(&self, py: Python<'_>) -> PyResult<String> {
+        let run = self.lock(py)?;
         Ok(run.as_ref().map(|run| run.guarantee().to_string()).unwrap_or_default())
     }
 
@@ -136,44 +131,57 @@ impl Run {
         evaluate: Py<PyAny>,
         stop: &Bound<'py, PyList>,
     ) -> PyResult<Values<'py>> {
-        let id = *self.ids.get(group).ok_or_else(|| PyValueError::new_err("the plan has no such sums"))?;
-        let mut guard = self.lock()?;
-        let run = guard.as_mut().ok_or_else(over)?;
+        let unknown =
+            || settings(py, "the plan has no such sums", "give what `sums` of this plan has returned");
+        let id = *self.ids.get(group).ok_or_else(unknown)?;
+        let mut guard = self.lock(py)?;
+        let run = guard.as_mut().ok_or_else(|| over(py))?;
         let thread = Arc::new(AtomicU64::new(0));
         let contributions = called(evaluate, self.width, width, Arc::clone(&thread));
         let (released, interrupt) = self.away(py, &thread, stop, || run.sum(id, width, contributions));
         match (released.and_then(|released| released.or_raise(py)), interrupt) {
-            (Ok(Released { values, noise_sd, expected_batch, step, .. }), None) => {
-                let (values, noise_sd) = (PyArray1::from_vec(py, values), PyArray1::from_slice(py, &noise_sd));
+            // A release that was made all the same has cost its budget, and is not thrown away.
+            (Ok(Released { values, noise_sd, expected_batch, step, .. }), _) => {
+                let (values, noise_sd) =
+                    (PyArray1::from_vec(py, values), PyArray1::from_slice(py, &noise_sd));
                 Ok((values, noise_sd, expected_batch, step))
             }
-            (_, Some(interrupt)) => Err(interrupt),
-            (Err(error), None) => Err(error),
+            (Err(_), Some(interrupt)) if !interrupt.is_instance_of::<PyKeyboardInterrupt>(py) => {
+                Err(interrupt)
+            }
+            (Err(error), _) => Err(error),
         }
     }
 
     /// Settles the charge. The receipt as JSON and as text.
-    fn finish(&self, py: Python<'_>, projections: u64, assumptions: Vec<String>) -> PyResult<(String, String)> {
-        let run = self.lock()?.take().ok_or_else(over)?;
+    fn finish(
+        &self,
+        py: Python<'_>,
+        projections: u64,
+        assumptions: Vec<String>,
+    ) -> PyResult<(String, String)> {
+        let run = self.lock(py)?.take().ok_or_else(|| over(py))?;
         let receipt = py.detach(|| run.finish(projections, assumptions)).or_raise(py)?;
         let json = serde_json::to_string(&receipt).unwrap_or_default();
         Ok((json, receipt.to_string()))
     }
 }
 
-fn over() -> PyErr {
-    PyRuntimeError::new_err("the wall is closed")
+fn over(py: Python<'_>) -> PyErr {
+    settings(py, "the wall is closed", "make another one")
 }
 
 impl Run {
     /// The run, unless another thread, or a row, is using it.
-    fn lock(&self) -> PyResult<std::sync::MutexGuard<'_, Option<CustomRun>>> {
+    fn lock(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, Option<CustomRun>>> {
         match self.run.try_lock() {
             Ok(run) => Ok(run),
             Err(TryLockError::Poisoned(run)) => Ok(run.into_inner()),
-            Err(TryLockError::WouldBlock) => {
-                Err(PyRuntimeError::new_err("the wall makes a release already: one at a time"))
-            }
+            Err(TryLockError::WouldBlock) => Err(settings(
+                py,
+                "the wall makes a release already",
+                "make one at a time, and none within a query",
+            )),
         }
     }
 
@@ -216,7 +224,9 @@ impl Run {
             })
         });
         // What panicked may have a value in its message.
-        (result.ok_or_else(|| PyRuntimeError::new_err("the release ended with an internal error")), interrupt)
+        let internal =
+            || settings(py, "the release ended with an internal error", "report it, with the plan");
+        (result.ok_or_else(internal), interrupt)
     }
 }
 

@@ -35,7 +35,9 @@ fn contributions_are_those_of_the_current_release() {
             let seen = std::sync::Arc::clone(&given);
             let compute = move |rows: &[f64], out: &mut [f64]| {
                 seen.lock().unwrap().extend_from_slice(rows);
-                out.iter_mut().zip(rows).for_each(|(out, x)| *out = if *x == 9.0 { f64::INFINITY } else { by * x });
+                out.iter_mut()
+                    .zip(rows)
+                    .for_each(|(out, x)| *out = if *x == 9.0 { f64::INFINITY } else { by * x });
             };
             let released = run.sum(id, 1, Box::new(compute)).unwrap();
             let given = given.lock().unwrap();
@@ -110,7 +112,8 @@ fn units_have_one_contribution() {
     "#,
     )
     .unwrap();
-    let rows: String = (0..9000).map(|n| format!("{},{}\n", n % 4000, if n < 4000 { 1 } else { 0 })).collect();
+    let rows: String =
+        (0..9000).map(|n| format!("{},{}\n", n % 4000, if n < 4000 { 1 } else { 0 })).collect();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("rows.csv");
     std::fs::write(&file, format!("person,x\n{rows}")).unwrap();
