@@ -49,14 +49,16 @@ sample only, and how many these are is private), or on chance. What can be enfor
   contribution of this row zeros, and of no other. The exception is dropped where it is raised: no message, traceback or warning of it is shown,
   logged or kept;
 - Ctrl-C is never raised in the function, since it runs on another thread than the one that Python interrupts. It ends the release; what was reserved
-  stays charged.
+  stays charged;
+- a wall is of one process: one that is forked has a copy, with the same noise to come, and is refused.
 
 A row with a number that is not finite is an absent record: it contributes zeros, and the function is not called.
 
 ``Query(function, vectorised=True)`` is called with blocks of rows, which is much faster. That rows of a block do not influence each other, to the last
-bit, wherever in the block they are, is your claim and on the receipt. All blocks have the same shape: the last one is filled up with the example row. If a call
-fails, the block is divided until the rows that fail are alone, so that they are zeros, and no others: a row that could make its whole block
-fail would have the influence of a block.
+bit, is your claim and on the receipt, and so is that it does not matter where in the block they are: with `add-remove` the place of a row depends on how many are
+before it. All blocks have the same shape: the last one is filled up with the example row. If a call fails, it is made again with parts of the block, and
+examples in place of the other rows, until the rows that fail are alone: they are zeros, and no others. A row that could make its whole block fail would have
+the influence of a block.
 
 Such queries are local: other processes and clusters cannot evaluate them.
 """
@@ -579,7 +581,8 @@ def _one_by_one(
     """The contributions of rows, each by a call of its own; NaN, which contributes zeros, for those that fail."""
     out = np.full((len(rows), width), np.nan)
     shape = (width,)
-    for i in range(len(rows)):
+    # Absent records are dropped by the native part.
+    for i in np.flatnonzero(np.isfinite(rows).all(axis=1)).tolist():
         if stop:
             break
         try:
@@ -599,26 +602,34 @@ def _one_by_one(
 def _in_blocks(
     function: Callable[[Array, Any], Any], state: Any, width: int, example: Array, stop: list[bool], rows: Array
 ) -> Array:
-    """The same by calls with blocks of rows, all of one shape. A block that fails is divided, until rows that fail are alone."""
+    """The same by calls with blocks of rows, all of one shape. A block that fails is divided, until rows that fail are alone.
+
+    Each row is at the same place in all calls, whatever the others are, and absent records are examples.
+    """
     out = np.full((len(rows), width), np.nan)
-    parts = [(first, min(first + BLOCK, len(rows))) for first in range(0, len(rows), BLOCK)]
-    while parts and not stop:
-        first, end = parts.pop()
-        numbers = None
-        try:
-            block = np.empty((BLOCK, len(example)))
-            block[: end - first] = rows[first:end]
-            block[end - first :] = example
-            block.flags.writeable = False
-            numbers = _numbers(function(block, state), (BLOCK, width))
-        except BaseException:  # noqa: S110, BLE001 - what it is must not be seen
-            pass
-        if numbers is not None:
-            out[first:end] = numbers[: end - first]
-        elif end - first > 1:
-            middle = (first + end) // 2
-            parts += [(first, middle), (middle, end)]
+    known = np.where(np.isfinite(rows).all(axis=1, keepdims=True), rows, example)
+    for begin in range(0, len(rows), BLOCK):
+        parts = [(0, min(BLOCK, len(rows) - begin))]
+        while parts and not stop:
+            first, end = parts.pop()
+            numbers = None
+            try:
+                block = np.tile(example, (BLOCK, 1))
+                block[first:end] = known[begin + first : begin + end]
+                block.flags.writeable = False
+                numbers = _numbers(function(block, state), (BLOCK, width))
+            except BaseException:  # noqa: S110, BLE001 - what it is must not be seen
+                pass
+            if numbers is not None:
+                out[begin + first : begin + end] = numbers[first:end]
+            elif end - first > 1:
+                middle = (first + end) // 2
+                parts += [(first, middle), (middle, end)]
     return out
+
+
+#: Whether each thread has its own filters of warnings.
+_FILTERS_OF_THREADS = bool(getattr(sys.flags, "context_aware_warnings", False))
 
 
 class _Silence:
@@ -637,8 +648,9 @@ class _Silence:
             self._count += 1
             if self._count == 1:
                 with contextlib.ExitStack() as stack:
-                    stack.enter_context(warnings.catch_warnings())
-                    warnings.simplefilter("ignore")
+                    if not _FILTERS_OF_THREADS:
+                        stack.enter_context(warnings.catch_warnings())
+                        warnings.simplefilter("ignore")
                     stack.callback(setattr, sys, "unraisablehook", sys.unraisablehook)
                     sys.unraisablehook = lambda unraisable: None
                     self._restore = stack.pop_all()
@@ -656,4 +668,8 @@ _SILENCE = _Silence()
 def _quiet(evaluate: Callable[[Array], Array], rows: Array) -> Array:
     """The contributions of rows without a word about them."""
     with _SILENCE, np.errstate(all="ignore"):
-        return evaluate(rows)
+        if not _FILTERS_OF_THREADS:
+            return evaluate(rows)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return evaluate(rows)

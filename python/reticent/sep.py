@@ -35,7 +35,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -226,7 +226,7 @@ class Fit:
     @property
     def mean(self) -> Array:
         """The mean of a Gaussian posterior."""
-        return self.posterior.mean
+        return cast("Array", self.posterior.mean)
 
     @property
     def noise_covariance(self) -> Array:
@@ -234,13 +234,13 @@ class Fit:
         size, back = len(self.posterior.mean), self.posterior.back()
         # The noise in the gradient at the mean moves the mean by the covariance times as much.
         gradient = np.linalg.inv(back)[:size]
-        covariance = self.posterior.covariance
-        return covariance @ gradient @ self.noise @ gradient.T @ covariance
+        map_to_mean = self.posterior.covariance @ gradient
+        return cast("Array", map_to_mean @ self.noise @ map_to_mean.T)
 
     @property
     def covariance(self) -> Array:
         """The covariance of a Gaussian posterior, of the records and of the privacy noise together."""
-        return self.posterior.covariance + self.noise_covariance
+        return cast("Array", self.posterior.covariance + self.noise_covariance)
 
 
 def sums(plan: Plan, prior: Family, norm: float, *, steps: int = 20, what: str = "clipped sites", **options: Any) -> Sums:
@@ -269,7 +269,7 @@ def _shares(damping: float | Sequence[float] | None, steps: int) -> Array:
     if damping is None:
         # A weighted average of all releases: weights rise with the square of the step over the first half, and are constant after it.
         weights = np.minimum(np.arange(1, steps + 1) / max(steps // 2, 1), 1.0) ** 2
-        return weights / np.cumsum(weights)
+        return cast("Array", weights / np.cumsum(weights))
     shares = np.broadcast_to(np.asarray(damping, dtype=np.float64), (steps,))
     if not ((shares > 0) & (shares <= 1)).all():
         raise SettingsError("`damping` is a number above 0 and at most 1, or one for each step", "leave it out for an average of all releases")

@@ -298,6 +298,23 @@ def test_absent_records_are_not_given_to_the_function():
     seen = []
     assert exact(rows, lambda row, state: seen.append(row.tolist()) or row[:1]) == 6.0
     assert seen == [[0.0, 0.0], [1.0, 2.0], [5.0, 6.0]]
+    assert exact(rows, query.Query(lambda rows, state: rows[:, :1] + 1 if np.isfinite(rows).all() else None, vectorised=True)) == 8.0
+
+
+@pytest.mark.parametrize("value", [np.nan, SECRET])
+def test_a_row_moves_no_other_row(value):
+    """Not even if the place of a row mattered, as it may in the last bit of a product of matrices."""
+
+    def placed(rows, state):
+        if (rows == SECRET).any():
+            raise ValueError
+        return rows * (1 + np.arange(len(rows))[:, None])
+
+    function = query.Query(placed, vectorised=True)
+    rows = np.arange(3000.0)[:, None]
+    whole = exact(rows, function)
+    rows[1700] = value
+    assert whole - exact(rows, function) == 1700 * (1700 - query.BLOCK + 1)
 
 
 def test_a_row_that_is_changed_or_kept_is_no_other_row():
@@ -511,12 +528,12 @@ def test_runs_are_charged_and_refused(ledger):
     wall = query.Wall(rows, plan, session=ledger, **BUDGET)
     charged = []
     path = (str(ledger.ledger), ledger.data_set)
-    wall.sum(sums, lambda row, state: charged.append(Session(*path).remaining.epsilon) or row if not charged else row)
-    assert charged[0] == first
+    wall.sum(sums, lambda row, state: row if charged or not row[0] else charged.append(Session(*path).remaining.epsilon))
+    # Before the first row was read.
+    assert charged[0] < first
     del wall
     assert len(ledger.unfinished) == 1
-    left = ledger.remaining.epsilon
-    assert left < first
+    assert ledger.remaining.epsilon == charged[0]
     with pytest.raises(Exception, match="remain"):
         for _ in range(20):
             with query.Wall(rows, plan, session=path, **BUDGET) as wall:
@@ -571,6 +588,43 @@ def test_walls_of_several_threads_do_not_wait_for_each_other():
         thread.join(60)
     assert found == [3000.0] * 4
     assert list(warnings.filters) == filters
+
+
+def test_silence_lasts_until_the_last_thread_has_evaluated():
+    filters, hook = list(warnings.filters), sys.unraisablehook
+    with query._SILENCE:
+        with query._SILENCE:
+            assert warnings.filters[0][0] == "ignore" and sys.unraisablehook is not hook
+        assert warnings.filters[0][0] == "ignore" and sys.unraisablehook is not hook
+    assert list(warnings.filters) == filters and sys.unraisablehook is hook
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system does not fork")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_forked_process_makes_no_release(ledger):
+    """It would have the same noise as this one."""
+    plan, sums = plan_of(steps=2)
+    wall = query.Wall(np.ones((1000, 1)), plan, session=ledger, **BUDGET)
+    for made in range(2):
+        if (child := os.fork()) == 0:
+            refused = 0
+            for use in (lambda: wall.sum(sums, lambda row, state: row), wall.close):
+                try:
+                    use()
+                except query.DataError:
+                    refused += 1
+            del use, wall
+            gc.collect()
+            os._exit(refused)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 2
+        assert wall.sum(sums, lambda row, state: row).step == made + 1
+    assert wall.close()["groups"][0]["made"] == 2 and not ledger.unfinished
+
+
+def test_an_empty_table_is_as_any_other_where_the_number_of_records_is_private():
+    plan, sums = plan_of(adjacency="add-remove")
+    with query.Wall(np.ones((0, 1)), plan, **BUDGET) as wall:
+        assert abs(wall.sum(sums, lambda row, state: row).values[0]) < 7 * wall.plan.noise_multipliers[0]
 
 
 @pytest.mark.parametrize("endless", ["slow", "loop"])

@@ -17,16 +17,19 @@ use crate::charge::{Account, Charge};
 use crate::data::{self, Data, Encoded};
 use crate::error::{Error, ErrorKind};
 use crate::evaluate;
+use crate::guarded::silence_caught_panics;
 use crate::memory::{default_memory, numbers};
 use crate::session;
 use crate::settings::check_epsilon;
 
 /// Computes the contributions of some rows, which are given one after the other, and writes them to its second argument, which holds zeros, one
-/// after the other. A row whose contribution has a number that is not finite contributes nothing.
+/// after the other. A row whose contribution has a number that is not finite contributes nothing. So does an absent record, which is a row with a
+/// number that is not finite: it is given like any other, so that it moves no other row to another place, and what is written for it is dropped.
 ///
 /// # Privacy
 /// A contribution must be a function of its own row and of public values: not of the other rows that are given with it, how many these are, or
-/// earlier ones. It must keep, print and count nothing, and must not panic.
+/// earlier ones. It must keep, print and count nothing. If it panics, its message is not printed, and it is called for each row alone: those that it panics
+/// for contribute nothing.
 pub type Contributions = Box<dyn FnMut(&[f64], &mut [f64]) + Send>;
 
 /// Planned sums of contributions that the caller computes, in this process only.
@@ -134,6 +137,7 @@ impl Custom {
     }
 
     fn begun(self, rows: Rows, schema: Option<&Schema>) -> Result<CustomRun, Error> {
+        silence_caught_panics();
         let account = self.account(schema)?;
         let charge = Charge::new(account, None, None, self.cancel.clone());
         let current = Current::default();
@@ -143,7 +147,7 @@ impl Custom {
         let wall =
             Wall::open(records, noise, self.plan, self.privacy.as_ref(), charge.ledger()).map_err(refused)?;
         let wall = Some(wall.observed_by(charge.observer()));
-        Ok(CustomRun { wall, current, charge, schema: schema.cloned() })
+        Ok(CustomRun { wall, current, charge, schema: schema.cloned(), process: std::process::id() })
     }
 
     fn account(&self, schema: Option<&Schema>) -> Result<Account, Error> {
@@ -204,11 +208,16 @@ fn contributed(entry: &Entry) -> usize {
 /// # Privacy
 /// The cost of the plan was reserved. It is charged before the first release, in full, and settled by [`finish`](Self::finish); a run that is dropped
 /// after its first release stays charged, and one that is dropped before it is cancelled. Attacked by `own_queries_are_charged_before_they_are_released`.
+///
+/// A process that is forked has a copy of the run, with the same noise to come: releases of both would reveal more than they cost. So a run is of the process
+/// that has begun it, and refuses all else.
 pub struct CustomRun {
     wall: Option<Wall>,
     current: Current,
     charge: Charge,
     schema: Option<Schema>,
+    /// Of which the run is.
+    process: u32,
 }
 
 impl CustomRun {
@@ -223,9 +232,7 @@ impl CustomRun {
     /// # Errors
     /// [`Error`] without a release: the plan has no such sum, or all of them were released, or the run was cancelled.
     pub fn sum(&mut self, id: SumId, width: usize, contributions: Contributions) -> Result<Released, Error> {
-        let Some(wall) = &mut self.wall else {
-            return Err(Error::data("the run is over", "begin another one"));
-        };
+        let wall = self.wall.as_mut().filter(|_| self.process == std::process::id()).ok_or_else(over)?;
         self.current.set(Some((width, contributions)));
         let released = wall.sum(id, &Computed { width });
         self.current.set(None);
@@ -237,9 +244,10 @@ impl CustomRun {
     /// # Errors
     /// [`Error`] if the ledger cannot be written; the reservation then stays spent.
     pub fn finish(mut self, projections: u64, assumptions: Vec<String>) -> Result<Receipt, Error> {
-        let Some(wall) = self.wall.take() else {
-            return Err(Error::data("the run is over", "begin another one"));
-        };
+        if self.process != std::process::id() {
+            return Err(over());
+        }
+        let wall = self.wall.take().ok_or_else(over)?;
         let mut closed = wall.close(projections);
         if closed.receipt.guarantee.cost().is_some() {
             if let Some(schema) = &self.schema {
@@ -251,10 +259,19 @@ impl CustomRun {
     }
 }
 
+fn over() -> Error {
+    Error::data("the run is over, or of another process", "begin another one, in the process that uses it")
+}
+
 impl Drop for CustomRun {
     fn drop(&mut self) {
-        if self.wall.take().is_some() {
+        let Some(wall) = self.wall.take() else { return };
+        if self.process == std::process::id() {
+            drop(wall);
             self.charge.abandon();
+        } else {
+            // The ledger is open in the other process, and closing it here would give up its locks.
+            std::mem::forget(wall);
         }
     }
 }

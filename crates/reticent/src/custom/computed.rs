@@ -8,6 +8,7 @@ use reticent_tables::{EachUnits, Stream};
 
 use super::Contributions;
 use crate::cancel::Cancel;
+use crate::guarded::guarded;
 
 /// Rows whose contributions are computed at once, unless a unit has more.
 const BLOCK: usize = 1024;
@@ -119,20 +120,27 @@ impl Current {
     /// The contributions of some rows, in rows of `widest` numbers. Absent records have none, and nor has any once the run is cancelled: the wall then
     /// ends the release.
     fn compute(&self, rows: &[f64], (width, widest): (usize, usize), cancel: &Cancel) -> Vec<f64> {
-        let is_present = |row: &&[f64]| row.iter().all(|x| x.is_finite());
-        let present: Vec<&[f64]> = rows.chunks_exact(width).filter(is_present).collect();
         let mut found = vec![f64::NAN; rows.len() / width * widest];
         let mut current = self.lock();
         let Some((size, contributions)) = current.as_mut().filter(|_| !cancel.is_cancelled()) else {
             return found;
         };
-        let mut values = vec![0.0; present.len() * *size];
-        contributions(&present.concat(), &mut values);
-        let rows = rows.chunks_exact(width).zip(found.chunks_exact_mut(widest));
-        let present = rows.filter(|(row, _)| is_present(row)).map(|(_, out)| out);
-        for (out, values) in present.zip(values.chunks_exact(*size)) {
-            out.fill(0.0);
-            out[..*size].copy_from_slice(values);
+        let mut values = vec![0.0; rows.len() / width * *size];
+        if guarded(|| contributions(rows, &mut values)).is_none() {
+            // The row that caused it has no influence on others.
+            for (row, out) in rows.chunks_exact(width).zip(values.chunks_exact_mut(*size)) {
+                out.fill(0.0);
+                if guarded(|| contributions(row, out)).is_none() {
+                    out.fill(f64::NAN);
+                }
+            }
+        }
+        let computed = values.chunks_exact(*size).zip(found.chunks_exact_mut(widest));
+        for (row, (values, out)) in rows.chunks_exact(width).zip(computed) {
+            if row.iter().all(|x| x.is_finite()) {
+                out.fill(0.0);
+                out[..*size].copy_from_slice(values);
+            }
         }
         found
     }
