@@ -24,8 +24,8 @@ Notes
 -----
 **What is guaranteed.** All releases of a plan together are (epsilon, delta)-differentially private under the adjacency of the plan, which neighbouring data
 sets differ by: one row is exchanged (`replace-one`; the number of rows is public and checked), or one is added or removed (`add-remove`; it is
-private, and `records` is a public guess). The privacy unit is a row, or all rows of a person if the schema has a privacy unit: their
-contributions are averaged and count as one. The wall clips every contribution to the domain of the plan on an integer lattice, so the sensitivity is that of the
+private, and `records` is a public guess). The privacy unit is a row, or all rows of a person if the schema has a privacy unit: the mean of their
+contributions, or their sum over at most `rows_per_unit` rows, counts as one. The wall clips every contribution to the domain of the plan on an integer lattice, so the sensitivity is that of the
 domain, whatever the function returns:
 
 ====================================  =====================  ===========
@@ -42,7 +42,7 @@ Poisson samples under `replace-one` have twice the largest norm in each case.
 
 **What you claim.** The receipt lists it. The function is a *pure* function of one row and of public state: it keeps, prints and counts nothing, starts no
 thread or process, does not end the process, and does not depend on earlier rows, on the order or number of its calls (it is called for the rows of a
-sample only, and how many these are is private), or on chance. What can be enforced is:
+sample only, and how many these are is private), or on chance. How long a call takes is not hidden. What can be enforced is:
 
 - each call gets a copy of its row, which is read-only, so a row that is kept or changed is no other call's row, and arrays in the state are read-only copies;
 - what it returns is copied at once. A result that is not `width` finite numbers, or any exception (`KeyboardInterrupt` and `SystemExit` too), makes the
@@ -66,6 +66,7 @@ Such queries are local: other processes and clusters cannot evaluate them.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import os
 import sys
@@ -80,7 +81,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._core import query as _core
 from ._errors import DataError, SettingsError, public
 from ._tables import is_path, table
 from .results import Receipt
@@ -90,6 +90,8 @@ from .session import Session
 __all__ = ["Fixed", "Passes", "Plan", "Poisson", "Query", "Released", "Sums", "Wall"]
 
 Array = NDArray[np.float64]
+
+_core: Any = importlib.import_module("reticent._core").query
 
 #: Rows of a block of a vectorised query.
 BLOCK = 1024
@@ -666,7 +668,7 @@ _SILENCE = _Silence()
 
 
 def _quiet(evaluate: Callable[[Array], Array], rows: Array) -> Array:
-    """The contributions of rows without a word about them."""
+    """The contributions of rows, with warnings suppressed."""
     with _SILENCE, np.errstate(all="ignore"):
         if not _FILTERS_OF_THREADS:
             return evaluate(rows)

@@ -143,7 +143,7 @@ def test_tables_are_encoded_by_their_schema(kind, tmp_path):
 
 
 class Misleading:
-    """Numbers only as long as nobody takes them."""
+    """Fails when it is converted to numbers."""
 
     def __array__(self, *_, **__):
         raise ValueError(SECRET)
@@ -277,7 +277,7 @@ def test_blocks_are_divided_down_to_the_rows_that_fail(bad):
 
     expected = sum(set(range(3000)) - bad)
     assert exact(rows, query.Query(block, vectorised=True)) == expected
-    # Whatever the number of rows: it is not for the function to see.
+    # The number of rows does not show.
     assert shapes == {(query.BLOCK, 1)}
 
 
