@@ -96,7 +96,7 @@ impl Run {
     ) -> PyResult<Self> {
         let cancel = Cancel::new();
         let (custom, ids) = custom(py, plan, (budget, ledger), &cancel)?;
-        let (data, schema) = (data(py, table)?, &schema.schema);
+        let (data, schema) = (data(table)?, &schema.schema);
         let run = py.detach(|| custom.begin(data, schema)).or_raise(py)?;
         let names = schema.encoded_names();
         Ok(Self { run: Mutex::new(Some(run)), ids, cancel, width: names.len(), names })
