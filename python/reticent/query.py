@@ -48,8 +48,9 @@ sample only, and how many these are is private), or on chance. How long a call t
 - what it returns is copied at once. A result that is not `width` finite numbers, or any exception (`KeyboardInterrupt` and `SystemExit` too), makes the
   contribution of this row zeros, and of no other. The exception is dropped where it is raised: no message, traceback or warning of it is shown,
   logged or kept;
-- Ctrl-C is never raised in the function, since it runs on another thread than the one that Python interrupts. It ends the release; what was reserved
-  stays charged;
+- Ctrl-C is never raised in the function, since it runs on a thread of its own, and the one that Python interrupts waits for it. It ends the release, once a
+  call that is blocked outside of Python returns; what was reserved stays charged. So the function must not wait for the calling thread, and does not have
+  its context, such as a precision that was set there;
 - a wall is of one process: one that is forked has a copy, with the same noise to come, and is refused.
 
 A row with a number that is not finite is an absent record: it contributes zeros, and the function is not called.
