@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from . import accounting, query
     from .pipeline import check_pipeline
     from .plot import plot_budget, plot_effects
+    from .query import Query
 
 #: Modules that are imported when they are first used: estimators need scikit-learn, which takes a second.
 _MODULES = (
@@ -67,7 +68,7 @@ _MODULES = (
     "topics",
     "vb",
 )
-_FUNCTIONS = {"check_pipeline": "pipeline", "plot_budget": "plot", "plot_effects": "plot"}
+_FUNCTIONS = {"Query": "query", "check_pipeline": "pipeline", "plot_budget": "plot", "plot_effects": "plot"}
 
 __all__ = [
     "Amount",
@@ -81,6 +82,7 @@ __all__ = [
     "ModelWarning",
     "Plan",
     "PrivacyWarning",
+    "Query",
     "Receipt",
     "Report",
     "ReticentError",
