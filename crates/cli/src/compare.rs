@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Args) -> Result<String, Failure> {
     if let Some(evaluation) = args.private.evaluate(&models, records)? {
         return Ok(match args.json {
             true => private::json(&evaluation, &names),
-            false => private::describe(&evaluation, &names),
+            false => reticent_report::text::evaluation(&evaluation, &names),
         });
     }
     let compared = reticent::compare(&models, records()?)?;

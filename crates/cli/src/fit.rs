@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::options::Options;
 use crate::output::{self, Failure, Lines};
-use crate::{data, evaluate, interrupt, models, progress, show};
+use crate::{data, interrupt, models, progress};
 
 const NOTES: &str = "\
 Under replace-one adjacency the number of records is public and read from the file. Under add-remove
@@ -216,13 +216,14 @@ fn with_plan(fit: Fit, file: &Path, model: &str) -> Result<Fit, Failure> {
 fn describe(args: &Args, fitted: &Fitted, account: Option<&Account>) -> String {
     let (out, model) = (args.out.display(), fitted.model());
     let of = model.schema().target().map_or(String::new(), |target| format!(" of {}", target.name()));
-    let mut text = format!("{out}: {} model{of}\n\n{}", args.model, show::receipt(fitted.receipt()));
+    let mut text =
+        format!("{out}: {} model{of}\n\n{}", args.model, reticent_report::text::receipt(fitted.receipt()));
     if let Some(account) = account {
         let _ = write!(text, "\nNow {}\n", reticent_report::remaining(account));
     }
     if let Some(score) = fitted.score() {
         let mut lines = Lines::default();
-        evaluate::describe(&mut lines, reticent::SCORES_NOTE, score, model.schema());
+        reticent_report::text::score(&mut lines, reticent::SCORES_NOTE, score, model.schema());
         if !args.test_is_public {
             lines.line(format_args!("They are in {}", reticent::scores_beside(&args.out).display()));
         }

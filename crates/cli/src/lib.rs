@@ -105,7 +105,7 @@ enum Command {
 /// # Errors
 /// [`Failure`] if it holds no model that this program can use.
 pub fn show_model(model: ModelFile) -> Result<String, Failure> {
-    show::text(&SavedModel::from_file(model)?, None)
+    Ok(reticent_report::text::model(&SavedModel::from_file(model)?, None)?)
 }
 
 /// The page that `reticent report` writes about a model file.

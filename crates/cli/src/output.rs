@@ -1,6 +1,5 @@
 //! Output and failures of commands.
 
-use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
@@ -8,6 +7,7 @@ use std::process::ExitCode;
 use reticent::{ErrorKind, visible};
 use reticent_accounting::Error;
 pub(crate) use reticent_accounting::rounded_up;
+pub(crate) use reticent_report::text::{Lines, table};
 
 use crate::flags::typed;
 
@@ -126,31 +126,6 @@ pub(crate) fn json(value: &impl serde::Serialize) -> String {
     text
 }
 
-/// Text for people, line by line: a name with a line break or other hidden characters stays on its line, and shows them.
-#[derive(Debug, Default)]
-pub(crate) struct Lines(String);
-
-impl Lines {
-    pub(crate) fn line(&mut self, text: impl std::fmt::Display) {
-        self.0.push_str(&visible::line(&text.to_string()));
-        self.blank();
-    }
-
-    pub(crate) fn blank(&mut self) {
-        self.0.push('\n');
-    }
-
-    pub(crate) fn table(&mut self, rows: &[Vec<String>]) {
-        self.0.push_str(&table(rows));
-    }
-}
-
-impl From<Lines> for String {
-    fn from(lines: Lines) -> Self {
-        lines.0
-    }
-}
-
 /// The lower end of a bracket, rounded **down** to five decimals.
 pub(crate) fn rounded_down(value: f64) -> String {
     format!("{:.5}", (value * 1e5).floor() / 1e5)
@@ -176,27 +151,6 @@ pub(crate) fn write_file(file: &Path, text: &str) -> Result<(), Failure> {
 pub(crate) fn not_written(path: &Path, error: &std::io::Error) -> Failure {
     let message = format!("{} cannot be written: {error}", path.display());
     Failure::failed(message, Some("choose a path that you may write to (--out)".to_owned()))
-}
-
-/// Left-aligned columns, two spaces apart. A cell with a line break or other hidden characters shows them.
-pub(crate) fn table(rows: &[Vec<String>]) -> String {
-    let clean = |row: &Vec<String>| row.iter().map(|cell| visible::line(cell).into_owned()).collect();
-    let rows: Vec<Vec<String>> = rows.iter().map(clean).collect();
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let mut text = String::new();
-    for row in &rows {
-        let mut line = String::new();
-        for (cell, width) in row.iter().zip(&widths) {
-            let _ = write!(line, "{cell:<width$}  ");
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
 }
 
 #[cfg(test)]

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use reticent::{Data, Error, Evaluation, Figure, Holdout, Privacy, PrivateEvaluation, SavedModel};
+use reticent::{Data, Error, Evaluation, Holdout, Privacy, PrivateEvaluation, SavedModel};
 
 use crate::event::Neighbours;
-use crate::output::{self, Failure, Lines};
-use crate::{interrupt, progress, show};
+use crate::output::{self, Failure};
+use crate::{interrupt, progress};
 
 /// What may be spent on the test records, and where that is noted.
 #[derive(clap::Args)]
@@ -81,65 +81,6 @@ impl PrivateArgs {
         }
         Ok(Some(evaluation.run(records()?)?))
     }
-}
-
-/// A private evaluation as text, with these names of its models.
-pub(crate) fn describe(evaluation: &PrivateEvaluation, names: &[String]) -> String {
-    let mut text = Lines::default();
-    text.line(format_args!("Private evaluation of {}", names.join(", ")));
-    evaluation.notes.iter().for_each(|note| text.line(note));
-    let unit = evaluation.unit.as_deref().map_or(String::new(), |unit| format!(" {unit}"));
-    if let Some(clip) = evaluation.clipped_at {
-        text.line(format_args!("errors are clipped at {}{unit}", short(clip)));
-    }
-    let row = |figure: &Figure| {
-        let name = match &evaluation.second_class {
-            Some(class) if figure.name == "share of the second class" => format!("share of {class}"),
-            _ => figure.name.clone(),
-        };
-        let value = figure.value.map_or_else(|| "not distinguishable from noise".to_owned(), short);
-        let interval = format!("[{}, {}]", short(figure.lower), short(figure.upper));
-        vec![name, value, interval, short(figure.records_sd), short(figure.privacy_sd)]
-    };
-    let heading = ["figure", "value", "95 % interval", "sd of the sample", "sd of the noise"];
-    let heading: Vec<String> = heading.map(str::to_owned).to_vec();
-    text.blank();
-    text.table(&[heading.clone(), row(&evaluation.evaluated.records)]);
-    for (name, model) in names.iter().zip(&evaluation.evaluated.models) {
-        text.blank();
-        text.line(name);
-        text.table(
-            &std::iter::once(heading.clone()).chain(model.figures.iter().map(row)).collect::<Vec<_>>(),
-        );
-        if !model.differences.is_empty() {
-            text.line(format_args!("less {}", names[0]));
-            text.table(&model.differences.iter().map(row).collect::<Vec<_>>());
-        }
-        if let (false, Some(class)) = (model.calibration.is_empty(), &evaluation.second_class) {
-            let heading = [&format!("predicted P({class})"), "observed", "95 % interval", "records"];
-            let mut rows: Vec<Vec<String>> = vec![heading.map(str::to_owned).to_vec()];
-            rows.extend(model.calibration.iter().map(|point| {
-                let figure = &point.observed;
-                let interval = format!("[{}, {}]", short(figure.lower), short(figure.upper));
-                let observed = short(figure.value.unwrap_or(f64::NAN));
-                vec![short(point.predicted), observed, interval, format!("{:.0}", point.count)]
-            }));
-            text.table(&rows);
-        }
-    }
-    text.blank();
-    text.line("Receipt of the test records");
-    show::receipt(&evaluation.receipt).lines().for_each(|line| text.line(line));
-    text.into()
-}
-
-/// Four significant digits; counts in full.
-fn short(value: f64) -> String {
-    if value.abs() >= 1000.0 {
-        return format!("{value:.0}");
-    }
-    let digits = if value == 0.0 { 0.0 } else { value.abs().log10().floor() };
-    format!("{value:.*}", (3.0 - digits).clamp(0.0, 6.0) as usize)
 }
 
 /// JSON of a private evaluation with the names of its models.

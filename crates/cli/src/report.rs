@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 
 use reticent::{Account, PUBLIC_NOTE, SCORES_NOTE, SavedModel, Score};
-use reticent_report::{PageError, Scores};
+use reticent_report::{PageError, Scores, text};
 
 use crate::balance::BalanceArgs;
-use crate::evaluate;
 use crate::output::{Failure, not_written, write_file};
 
 /// Write a report about a model as one HTML page.
@@ -56,7 +55,7 @@ pub(crate) fn page(
     let in_file = model.card().test.as_ref().map(|test| (PUBLIC_NOTE, &test.score));
     let shown = scores.map(|score| (SCORES_NOTE, score)).or(in_file);
     let scores =
-        shown.map(|(note, score)| Scores { score, note, rows: evaluate::rows(score, model.schema()) });
+        shown.map(|(note, score)| Scores { score, note, rows: text::score_rows(score, model.schema()) });
     reticent_report::page(model, scores.as_ref(), account).map_err(|error| match error {
         PageError::Model(error) => error.into(),
         other => Failure::failed(other.to_string(), None),

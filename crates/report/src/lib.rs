@@ -2,6 +2,7 @@
 //!
 //! - [`sentence()`] and [`command()`] are what was fitted to what, with what privacy, when, and by which command.
 //! - [`tables`] has the parameters as rows of text, in the units of the schema.
+//! - [`text`] has what a terminal shows: a model file, a receipt, scores.
 //! - [`forecasts()`] draws what to expect of a plan.
 //! - [`remaining()`] is what a ledger has left for the data set of a fit, with amounts [rounded down](at_least).
 //! - [`page()`] is the page: effects, parameters, scores, cost and assumptions.
@@ -26,6 +27,7 @@ mod lead;
 mod page;
 mod plots;
 pub mod tables;
+pub mod text;
 mod variables;
 
 pub use budget::{at_least, remaining};

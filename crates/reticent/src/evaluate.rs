@@ -404,7 +404,7 @@ fn check_targets(models: &[&SavedModel]) -> Result<(), Error> {
 }
 
 /// Adds what the guarantee rests on beside the wall.
-fn complete(receipt: &mut Receipt, schema: &Schema) {
+pub(crate) fn complete(receipt: &mut Receipt, schema: &Schema) {
     if !schema.is_stated() {
         receipt.assumptions.retain(|assumption| assumption != BOUNDS_WERE_STATED);
     }

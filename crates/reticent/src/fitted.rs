@@ -56,6 +56,18 @@ impl Fitted {
         &self.model
     }
 
+    /// The model alone.
+    #[must_use]
+    pub fn into_model(self) -> SavedModel {
+        self.model
+    }
+
+    /// The contents of the model file.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// How good it is on the test records, if there were any.
     ///
     /// # Privacy

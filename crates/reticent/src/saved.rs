@@ -15,7 +15,7 @@ use crate::codebook::codebook;
 use crate::data::{self, Data};
 use crate::draws;
 use crate::effects::{self, Effects};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::guarded::guarded;
 use crate::predict;
 use crate::simulate;
@@ -63,6 +63,17 @@ impl SavedModel {
     pub fn load(file: impl AsRef<Path>) -> Result<Self, Error> {
         let file = file.as_ref();
         Self::of_file(ModelFile::read(file)?, file)
+    }
+
+    /// The model of a file whose bytes are at hand.
+    ///
+    /// # Errors
+    /// As for [`load`](Self::load).
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
+        let damaged = |fault: &dyn std::fmt::Display| {
+            Error::of(ErrorKind::Data, fault, "give a file that a fit has written")
+        };
+        Self::from_file(ModelFile::from_bytes(bytes).map_err(|fault| damaged(&fault))?)
     }
 
     /// The model of a file that was read from this path.
@@ -213,6 +224,14 @@ impl SavedModel {
         self.guarded(|model| simulate::write(model, rows, seed, out.as_ref()))?
     }
 
+    /// As [`simulate`](Self::simulate), in memory.
+    ///
+    /// # Errors
+    /// [`Error`] if the model has no distribution of records.
+    pub fn simulate_batches(&self, rows: usize, seed: u64) -> Result<Vec<RecordBatch>, Error> {
+        self.guarded(|model| simulate::batches(model, rows, seed))?
+    }
+
     /// Everything in the file but the arrays and the state, for programs.
     #[must_use]
     pub fn header(&self) -> Header {
@@ -270,6 +289,15 @@ impl SavedModel {
     /// [`Error`] if the batch lacks a feature of the schema.
     pub fn predict_batch(&self, batch: &RecordBatch) -> Result<RecordBatch, Error> {
         self.guarded(|model| predict::batch(model, batch))?
+    }
+
+    /// The same with the quantiles at these probabilities, from 0 to 1, in place of the five usual ones: of the target if it is a number, of the probability of
+    /// the positive class if it has two. Models without either have none.
+    ///
+    /// # Errors
+    /// As [`predict_batch`](Self::predict_batch).
+    pub fn predict_batch_at(&self, batch: &RecordBatch, probabilities: &[f64]) -> Result<RecordBatch, Error> {
+        self.guarded(|model| predict::batch_at(model, batch, probabilities))?
     }
 
     /// Compares predictions with the targets of a data set.

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use reticent_tables::arrow::RecordBatch;
 use reticent_tables::arrow::array::{ArrayRef, BooleanArray, Float64Array, StringArray};
 use reticent_tables::arrow::schema::{DataType, Field, Schema};
 use reticent_tables::{Column, Kind, Missing, Readers, TableFile, Units};
@@ -15,29 +16,53 @@ const BLOCK: usize = 8192;
 
 /// Writes simulated records: a column for each feature of the schema.
 pub(crate) fn write(model: &SavedModel, rows: usize, seed: u64, out: &Path) -> Result<Vec<String>, Error> {
-    if model.posterior().simulate_rows(1, seed, 0).is_none() {
-        let message = format!("a {} model has no distribution of records", model.kind().name());
-        let hint =
-            "fit a model of the records, such as mixture, multivariate-normal, dirichlet or naive-bayes";
-        return Err(Error::data(message, hint));
-    }
-    let features = model.schema().features();
-    let fields: Vec<Field> = features.iter().map(field).collect();
-    let mut file = TableFile::create(out, Arc::new(Schema::new(fields)), Readers::Anyone)?;
+    check(model, seed)?;
+    let mut file = TableFile::create(out, fields(model), Readers::Anyone)?;
     for block in 0..rows.div_ceil(BLOCK) {
-        let count = (rows - block * BLOCK).min(BLOCK);
-        let records = model.posterior().simulate_rows(count, seed, block as u64).unwrap_or_default();
-        let mut first = 0;
-        let mut columns = Vec::with_capacity(features.len());
-        for feature in features {
-            let width = width(feature);
-            columns.push(decoded(feature, records.iter().map(|record| &record[first..first + width])));
-            first += width;
-        }
-        file.append(columns)?;
+        file.append(columns(model, (rows - block * BLOCK).min(BLOCK), seed, block as u64))?;
     }
     file.finish()?;
-    Ok(features.iter().map(|feature| feature.name().to_owned()).collect())
+    Ok(model.schema().features().iter().map(|feature| feature.name().to_owned()).collect())
+}
+
+/// The same records in memory.
+pub(crate) fn batches(model: &SavedModel, rows: usize, seed: u64) -> Result<Vec<RecordBatch>, Error> {
+    check(model, seed)?;
+    let fields = fields(model);
+    let block = |block: usize| {
+        let columns = columns(model, (rows - block * BLOCK).min(BLOCK), seed, block as u64);
+        RecordBatch::try_new(Arc::clone(&fields), columns)
+    };
+    // An empty table has columns too.
+    let blocks = (0..rows.div_ceil(BLOCK).max(1)).map(block).collect::<Result<_, _>>();
+    blocks.map_err(|_| Error::data("the simulated records do not fit the schema", "fit the model again"))
+}
+
+/// Refuses models without a distribution of records.
+fn check(model: &SavedModel, seed: u64) -> Result<(), Error> {
+    if model.posterior().simulate_rows(1, seed, 0).is_some() {
+        return Ok(());
+    }
+    let message = format!("a {} model has no distribution of records", model.kind().name());
+    let hint = "fit a model of the records, such as mixture, multivariate-normal, dirichlet or naive-bayes";
+    Err(Error::data(message, hint))
+}
+
+fn fields(model: &SavedModel) -> Arc<Schema> {
+    Arc::new(Schema::new(model.schema().features().iter().map(field).collect::<Vec<Field>>()))
+}
+
+/// The columns of a block of records.
+fn columns(model: &SavedModel, count: usize, seed: u64, block: u64) -> Vec<ArrayRef> {
+    let records = model.posterior().simulate_rows(count, seed, block).unwrap_or_default();
+    let mut first = 0;
+    let mut columns = Vec::new();
+    for feature in model.schema().features() {
+        let width = width(feature);
+        columns.push(decoded(feature, records.iter().map(|record| &record[first..first + width])));
+        first += width;
+    }
+    columns
 }
 
 fn field(column: &Column) -> Field {

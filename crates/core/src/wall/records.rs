@@ -152,8 +152,8 @@ impl Records {
     /// its sample.
     ///
     /// # Privacy
-    /// Every pass must give the same rows, each a function of one record, and must not fail because of a value. Rows
-    /// that a pass lacks are absent records, and surplus rows are ignored, so the number of rows is that of all or of
+    /// Every pass must give the same rows, each a function of one record, or of one record and of public values such as those released
+    /// before, and must not fail because of a value. Rows that a pass lacks are absent records, and surplus rows are ignored, so the number of rows is that of all or of
     /// the sample. The indices of a sample must not leave the pass. Attacked by
     /// `a_stream_has_exactly_the_stated_rows` and `sums_do_not_depend_on_blocks`.
     ///
