@@ -44,6 +44,22 @@ def columns(rows: Sequence[Sequence[str]]) -> str:
     return "".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() + "\n" for row in rows)
 
 
+def rounded_up(epsilon: float) -> str:
+    """An upper bound with five digits, not below it."""
+    import math
+
+    if not math.isfinite(epsilon) or epsilon <= 0.0:
+        return str(epsilon)
+    digits = max(4 - math.floor(math.log10(epsilon)), 0)
+    return f"{math.ceil(epsilon * 10**digits - 1e-9) / 10**digits:.{digits}f}"
+
+
+def power(delta: float) -> str:
+    """A small number without a zero in its exponent: 1e-6."""
+    mantissa, mark, exponent = f"{delta:g}".partition("e")
+    return f"{mantissa}e{int(exponent)}" if mark else mantissa
+
+
 def short(value: float, sd: float | None = None) -> str:
     """A number with two digits of its uncertainty, or four significant digits."""
     import math

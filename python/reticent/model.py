@@ -12,7 +12,7 @@ import numpy as np
 
 from . import _core
 from ._errors import FileError, SettingsError, public
-from ._tables import Records, is_frame, is_path, matrix, matrix_table, table
+from ._tables import Records, check_columns, is_frame, is_path, matrix, matrix_table, table
 from .results import Evaluation, Receipt, Report, Summary
 from .schema import Schema
 from .session import Session
@@ -216,7 +216,9 @@ class Model:
         if is_path(records):
             raise SettingsError("a file is predicted by the command line", "read it into a table, or use `reticent predict`")
         if is_frame(records):
-            return table(records, features)
+            found = table(records, features)
+            check_columns(records, found.names, features)
+            return found
         values = matrix(records)
         if values.shape[1] != len(features):
             raise ValueError(f"X has {values.shape[1]} features, but the model is expecting {len(features)} features as input")
@@ -262,6 +264,9 @@ class Model:
             About how many test records there are: a public guess, for add-remove adjacency.
         """
         data = os.fspath(records) if is_path(records) else table(records)
+        if not is_path(records):
+            schema = self.schema
+            check_columns(records, data.names, [name for name in (*schema.features, schema.target, schema.privacy_unit) if name is not None])
         if epsilon is None:
             return cast("dict[str, Any]", json.loads(self._core.evaluate(data)))
         options = {"epsilon": float(epsilon), "delta": float(delta), "adjacency": adjacency, "records": number}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import html
 import json
 import os
@@ -11,6 +12,15 @@ from typing import Any
 from . import _display as display
 
 __all__ = ["Amount", "Evaluation", "Plan", "Receipt", "Report", "Summary"]
+
+#: Accountants in words.
+_METHODS = {
+    "exact": "exact Gaussian composition",
+    "pld": "privacy loss distributions",
+    "rdp": "Renyi DP",
+    "zcdp": "zero-concentrated DP",
+    "composition": "composition of pure mechanisms",
+}
 
 
 class Amount:
@@ -126,7 +136,9 @@ class Plan(Mapping[str, Any]):
     def _cost(self) -> str:
         if not self["cost"]:
             return "NOT PRIVATE: no noise"
-        return f"Cost: epsilon {self.epsilon:.5g} at delta {self.delta:g}, {self['cost']['adjacency']} adjacency, by {self['cost']['method']}"
+        cost, epsilon = self["cost"], display.rounded_up(self["cost"]["epsilon"]["upper"])
+        method = _METHODS.get(cost["method"], cost["method"])
+        return f"Cost: epsilon {epsilon}, delta {display.power(cost['delta'])}, {cost['adjacency']} adjacency ({method})"
 
     def _releases(self) -> list[tuple[str, ...]]:
         weights = [release["times"] / release["noise_multiplier"] ** 2 if release["noise_multiplier"] else 0.0 for release in self["releases"]]
@@ -192,7 +204,8 @@ class Summary(list[dict[str, Any]]):
         if isinstance(key, str):
             found = next((row for row in self if row["name"] == key), None)
             if found is None:
-                raise KeyError(key)
+                close = difflib.get_close_matches(key, names := [row["name"] for row in self], n=3, cutoff=0.3)
+                raise KeyError(f"there is no parameter {key!r}; names are such as {', '.join(repr(name) for name in close or names[:3])}")
             return found
         return super().__getitem__(key)
 
@@ -270,3 +283,7 @@ class Evaluation(Mapping[str, Any]):
         return self._text
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        head, _, receipt = self._text.partition("\nReceipt of the test records\n")
+        return display.box(f"<pre>{html.escape(head)}</pre>", display.details("receipt of the test records", receipt.strip().split("\n")))

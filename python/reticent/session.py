@@ -143,7 +143,7 @@ class Session:
         return f"Session({os.fspath(self.ledger)!r}, data_set={self.data_set!r})"
 
     def __str__(self) -> str:
-        return f"data set {self.data_set!r}: {self.account()['remaining_text']}"
+        return cast(str, self.account()["remaining_text"])
 
     def _repr_html_(self) -> str:
         account = self.account()
@@ -153,4 +153,4 @@ class Session:
             '<div style="width:24em;height:.7em;border:1px solid rgba(128,128,128,.6);border-radius:.35em;overflow:hidden">'
             f'<div style="width:{100 * share:.1f}%;height:100%;background:#3b6ea5"></div></div>'
         )
-        return f"<div><b>{html.escape(self.data_set)}</b>: {html.escape(account['remaining_text'])}{bar}</div>"
+        return f"<div>{html.escape(account['remaining_text'])}{bar}</div>"
