@@ -112,6 +112,13 @@ def table(records: Records, only: Sequence[str] | None = None) -> Table:
 def _arrow(records: Records) -> Table:
     if getattr(records, "ndim", 2) == 1 or (hasattr(records, "name") and not hasattr(records, "columns")):
         raise DataError("one column is not a table", 'give a table of one column, such as frame[["age"]]')
+    if any("\0" in name for name in getattr(records, "columns", ()) if isinstance(name, str)):
+        # Polars ends the process when it exports such a name.
+        raise DataError("the name of a column has a null character", "rename the column")
+    if type(records).__module__.startswith("polars"):
+        # Columns of nulls alone have a type of their own, which polars exports in a form that cannot be read.
+        nulls = [name for name, dtype in records.schema.items() if str(dtype) == "Null"]
+        records = records.cast(dict.fromkeys(nulls, float)) if nulls else records
     try:
         found = Table.from_arrow(records)
     except Exception:  # The message may contain a value.
