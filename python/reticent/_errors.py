@@ -89,6 +89,17 @@ class ModelWarning(UserWarning):
     """What a reader must know before relying on a model."""
 
 
+def read_file(path: str) -> bytes:
+    """The content of a file."""
+    failure = ""
+    try:
+        with open(path, "rb") as opened:
+            return opened.read()
+    except (OSError, ValueError) as error:
+        failure = getattr(error, "strerror", None) or "it is not the path of a file"
+    raise FileError(f"{path} cannot be read: {failure}", "check the path")
+
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import keyword
 import math
@@ -17,7 +18,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import _core
-from ._errors import BudgetWarning, CuratorWarning, DataError, ModelWarning, SchemaError, SettingsError, Stopped, public
+from ._errors import BudgetWarning, CuratorWarning, DataError, ModelWarning, SchemaError, SettingsError, Stopped, public, read_file
 from ._progress import reporter
 from ._tables import (
     Records,
@@ -119,6 +120,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     session: Session | None
     adjacency: str
     assume_public: bool
+    progress: Any
+    model_: Model
 
     # ------------------------------------------------------------------ fit
 
@@ -162,7 +165,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         if resume:
             options["resume"] = True
         self._count_fits()
-        progress, end = reporter(self.progress)  # type: ignore[attr-defined]
+        progress, end = reporter(self.progress)
         notices: list[str] = []
         try:
             core = _core.fit(self._declared["name"], schema._core, data, json.dumps(options), progress, notices.append)
@@ -271,7 +274,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"Found array with {data.rows} sample(s) while a minimum of 2 is required: one record alone cannot be hidden")
         if not target or y is None:
             return schema, data
-        return schema, data.with_column(schema.target, self._target_column(schema, target_vector(y), data.rows))
+        return schema, data.with_column(str(schema.target), self._target_column(schema, target_vector(y), data.rows))
 
     @staticmethod
     def _check_dates(X: Records, schema: Schema) -> None:
@@ -360,10 +363,9 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         for attribute in ("feature_names_in_", "n_features_in_"):
             if hasattr(self, attribute):
                 delattr(self, attribute)
-        try:
-            validate_data(self, X, skip_check_array=True)
-        except (TypeError, AttributeError):
-            pass
+        if not isinstance(X, Mapping):
+            with contextlib.suppress(Exception):
+                validate_data(self, X, skip_check_array=True)
         self.n_features_in_ = len(names)
 
     def _set_features(self, schema: Schema, _records: None) -> None:
@@ -432,10 +434,14 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         if isinstance(plan, Plan):
             plan = plan["plan"]
         elif is_path(plan):
-            with open(plan, encoding="utf-8") as file:
-                plan = json.load(file)
+            try:
+                plan = json.loads(read_file(os.fspath(plan)))
+            except ValueError:
+                plan = {}
         if plan is not None:
-            options["plan"] = plan
+            if not isinstance(plan, Mapping):
+                raise SettingsError("`use_plan` is no plan", "give what `plan` made, or the file that it was saved to")
+            options["plan"] = dict(plan)
         settings = {}
         for setting in self._declared["settings"]:
             value = given[parameter_name(setting["name"])]
@@ -474,7 +480,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _fitted(self) -> Model:
         check_is_fitted(self, "model_")
-        return cast(Model, self.model_)
+        return self.model_
 
     def summary(self) -> Summary:
         """The posterior of each parameter, in the units of the schema."""
@@ -506,7 +512,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         """Compare predictions with the targets of test records, with privacy if an `epsilon` is given: see `Model.evaluate`."""
         model = self._fitted()
         data = X if is_path(X) else self._features_and_target(X, y)
-        return cast("Evaluation | dict[str, Any]", model.evaluate(data, **options))
+        return model.evaluate(data, **options)
 
     def _features_and_target(self, X: Records, y: Any) -> Any:
         schema = self.schema_
@@ -607,7 +613,7 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
     def predict_log_proba(self, X: Records) -> Array:
         """The logarithms of `predict_proba`."""
         with np.errstate(divide="ignore"):
-            return np.log(self._probabilities(X))
+            return np.asarray(np.log(self._probabilities(X)))
 
     @public
     def predict_interval(self, X: Records, level: float = 0.95) -> Array:
@@ -620,9 +626,9 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         """The log odds of the positive class."""
         probabilities = self._probabilities(X)
         if probabilities.shape[1] != 2:
-            return np.log(np.clip(probabilities, 1e-300, None))
+            return np.asarray(np.log(np.clip(probabilities, 1e-300, None)))
         with np.errstate(divide="ignore"):
-            return cast(Array, np.log(probabilities[:, 1]) - np.log(probabilities[:, 0]))
+            return np.asarray(np.log(probabilities[:, 1]) - np.log(probabilities[:, 0]))
 
     def _probabilities(self, X: Records) -> Array:
         columns = self._columns(X)
@@ -742,7 +748,7 @@ def _real(value: Any, name: str) -> float:
 
 
 def _whole(value: Any, name: str) -> int:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral) or not 0 <= value < 2**53:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral) or not 0 <= int(value) < 2**53:
         raise SettingsError(f"`{name}` is not an integer of at least 0", "give an integer")
     return int(value)
 
@@ -750,7 +756,7 @@ def _whole(value: Any, name: str) -> int:
 def _setting(value: Any, setting: Mapping[str, Any]) -> Any:
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
-    if isinstance(value, numbers.Integral) and value >= 0:
+    if isinstance(value, numbers.Integral) and int(value) >= 0:
         return int(value)
     if isinstance(value, numbers.Real):
         return _real(value, setting["name"])

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
 
 import numpy as np
 
@@ -172,7 +172,7 @@ def matrix(values: Any) -> np.ndarray[Any, Any]:
         raise ValueError(f"Found array with 0 feature(s) (shape={array.shape}) while a minimum of 1 is required.")
     if array.dtype.kind == "c":
         raise ValueError("Complex data not supported: give the real numbers that they stand for")
-    return array
+    return cast("np.ndarray[Any, Any]", array)
 
 
 def matrix_table(array: np.ndarray[Any, Any], names: Sequence[str]) -> Table:
@@ -192,7 +192,7 @@ def column(values: Any) -> Any:
         values = safely(values.to_numpy, "a column cannot be read")
     # A masked array hides values that must not be read.
     if isinstance(values, np.ma.MaskedArray):
-        plain = values.astype(np.float64) if values.dtype.kind in "biuf" else values.astype(object)
+        plain: Any = values.astype(np.float64) if values.dtype.kind in "biuf" else values.astype(object)
         values = plain.filled(np.nan if plain.dtype.kind == "f" else None)
     if hasattr(values, "__array__") and not isinstance(values, np.ndarray):
         values = safely(lambda: np.asarray(values), "a column cannot be read")
@@ -258,12 +258,12 @@ def codes(values: Any, classes: Sequence[Any]) -> np.ndarray[Any, Any]:
         return found
     places = {text: place for place, text in enumerate(level_texts(classes))}
 
-    def place(item: Any) -> int:
+    def known(item: Any) -> int:
         if isinstance(item, (float, np.floating)) and float(item).is_integer():
             return places.get(str(int(item)), places.get(str(float(item)), -1))
         return places.get(_level(item), -1) if isinstance(item, (str, bool, int, float, np.generic)) else -1
 
-    return np.fromiter((place(item) for item in array.tolist()), dtype=np.int32, count=len(array))
+    return np.fromiter((known(item) for item in array.tolist()), dtype=np.int32, count=len(array))
 
 
 def _labels(values: Any) -> np.ndarray[Any, Any]:
@@ -280,6 +280,8 @@ def _labels(values: Any) -> np.ndarray[Any, Any]:
 
 def target_vector(values: Any) -> Any:
     """A target with one dimension. A column of a matrix is one too, with a warning."""
+    if isinstance(values, (Mapping, str, bytes)) or not hasattr(values, "__len__"):
+        raise DataError(f"a target of type {type(values).__name__} cannot be read", "give one value for each record: a list, an array or a column")
     shape = getattr(values, "shape", None)
     if shape is None:
         shape = np.shape(_array(values)) if isinstance(values, Sequence) else np.shape(safely(lambda: np.asarray(values), "the target cannot be read"))
@@ -299,7 +301,7 @@ def target_vector(values: Any) -> Any:
     return values
 
 
-def safely(read: Any, message: str) -> Any:
+def safely(read: Callable[[], Any], message: str) -> Any:
     """What a conversion of another library gives. Its exceptions are dropped: they may contain a value."""
     failed = False
     result = None

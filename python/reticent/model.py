@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from . import _core
-from ._errors import FileError, SettingsError, public
+from ._errors import FileError, SettingsError, public, read_file
 from ._tables import Records, check_columns, is_frame, is_path, matrix, matrix_table, table
 from .results import Evaluation, Receipt, Report, Summary
 from .schema import Schema
@@ -113,7 +113,7 @@ class Model:
         for place, row in enumerate(json.loads(self._core.summary())):
             rows.setdefault(row["variable"], []).append((place, [(str(dim), str(label)) for dim, label in row["place"]]))
         known: dict[str, list[str]] = {}
-        found = {}
+        found: dict[str, tuple[list[int], tuple[int, ...], dict[str, list[str]]]] = {}
         for name, elements in rows.items():
             labels: dict[str, dict[str, int]] = {}
             for _, where in elements:
@@ -198,7 +198,7 @@ class Model:
         levels = self.schema.columns["target"]["levels"]
         probabilities = np.stack([columns[f"probability_{level}"] for level in levels])
         uniform = random.random((draws, probabilities.shape[1]))
-        return (uniform[None] > np.cumsum(probabilities, axis=0)[:-1, None]).sum(axis=0)
+        return np.asarray((uniform[None] > np.cumsum(probabilities, axis=0)[:-1, None]).sum(axis=0))
 
     @public
     def predict(self, X: Records, *, quantiles: Sequence[float] = (0.05, 0.25, 0.5, 0.75, 0.95)) -> dict[str, Array]:
@@ -291,17 +291,7 @@ def _from_bytes(content: bytes) -> Model:
 
 def load(file: str | os.PathLike[str]) -> Model:
     """Read a model file, of this package or of the command line."""
-    path = os.fspath(file)
-    content: bytes | None = None
-    failure = ""
-    try:
-        with open(path, "rb") as opened:
-            content = opened.read()
-    except OSError as error:
-        failure = error.strerror or "it cannot be read"
-    if content is None:
-        raise FileError(f"{path} cannot be read: {failure}", "give a file that a fit has written")
-    return _from_bytes(content)
+    return _from_bytes(read_file(os.fspath(file)))
 
 
 @public
@@ -322,7 +312,7 @@ def _written(number: float) -> str:
 def _count(value: Any, name: str) -> int:
     import numbers
 
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not 1 <= value <= 100_000_000:
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not 1 <= int(value) <= 100_000_000:
         raise SettingsError(f"`{name}` is an integer from 1 to 100,000,000", "give a number such as 1000")
     return int(value)
 
@@ -330,7 +320,7 @@ def _count(value: Any, name: str) -> int:
 def _seed(value: Any) -> int:
     import numbers
 
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not 0 <= value < 2**64:
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not 0 <= int(value) < 2**64:
         raise SettingsError("`seed` is an integer from 0 to 2^64 - 1", "a seed of draws is public: any number will do")
     return int(value)
 

@@ -158,10 +158,11 @@ class Plan(Mapping[str, Any]):
     def _widths(self) -> list[tuple[str, str, str]]:
         if not self.forecast:
             return []
-        unit = lambda parameter: f" {parameter['unit']}" if parameter["unit"] else ""  # noqa: E731
-        return [
-            (p["name"], f"{p['half_width']:.3g}{unit(p)}", f"{p['without_noise']:.3g}{unit(p)}") for p in self.forecast["parameters"][:30]
-        ]
+        shown = []
+        for parameter in self.forecast["parameters"][:30]:
+            unit = f" {parameter['unit']}" if parameter["unit"] else ""
+            shown.append((parameter["name"], f"{parameter['half_width']:.3g}{unit}", f"{parameter['without_noise']:.3g}{unit}"))
+        return shown
 
     def __str__(self) -> str:
         header = ("release", "numbers", "times", "clipping norm", "noise multiplier", "share of the budget")

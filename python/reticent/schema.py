@@ -276,7 +276,7 @@ class Schema:
         """
         if is_path(records):
             raise SchemaError("a template is made from a table", "`reticent schema --from FILE` makes one from a file")
-        return cast(str, _core.template(types(records), target))
+        return _core.template(types(records), target)
 
     @classmethod
     @public
@@ -321,10 +321,10 @@ class Schema:
     @property
     def fingerprint(self) -> str:
         """Identifies the content, as a ledger does."""
-        return cast(str, self._core.fingerprint())
+        return self._core.fingerprint()
 
     def __str__(self) -> str:
-        return cast(str, self._core.to_toml())
+        return self._core.to_toml()
 
     def __repr__(self) -> str:
         unit = f", privacy_unit={self.privacy_unit!r}" if self.privacy_unit is not None else ""

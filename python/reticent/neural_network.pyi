@@ -1,0 +1,150 @@
+# Written by `python python/stubs.py` from what the models declare.
+import os
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from ._estimator import PrivateClassifier, PrivateComponents, PrivateRegressor
+from ._progress import Progress
+from .schema import Schema
+from .session import Session
+
+class PrivateNetworkRegressor(PrivateRegressor):
+    def __init__(
+        self,
+        epsilon: float | None = ...,
+        delta: float = ...,
+        *,
+        schema: Schema | None = ...,
+        bounds: Any = ...,
+        session: Session | None = ...,
+        adjacency: Literal["replace-one", "add-remove"] = ...,
+        records: int | None = ...,
+        privacy_unit: str | None = ...,
+        rows_per_unit: int | None = ...,
+        assume_public: bool = ...,
+        bounds_share: float | None = ...,
+        use_plan: Any = ...,
+        memory: int | None = ...,
+        out: str | os.PathLike[str] | None = ...,
+        overwrite: bool = ...,
+        holdout: float | None = ...,
+        allow_large: bool = ...,
+        allow_large_delta: bool = ...,
+        progress: bool | Progress | None = ...,
+        target_bounds: Any = ...,
+        hidden: int | None = ...,
+        passes: int | None = ...,
+    ) -> None: ...
+
+class PrivateNetworkClassifier(PrivateClassifier):
+    def __init__(
+        self,
+        epsilon: float | None = ...,
+        delta: float = ...,
+        *,
+        schema: Schema | None = ...,
+        bounds: Any = ...,
+        session: Session | None = ...,
+        adjacency: Literal["replace-one", "add-remove"] = ...,
+        records: int | None = ...,
+        privacy_unit: str | None = ...,
+        rows_per_unit: int | None = ...,
+        assume_public: bool = ...,
+        bounds_share: float | None = ...,
+        use_plan: Any = ...,
+        memory: int | None = ...,
+        out: str | os.PathLike[str] | None = ...,
+        overwrite: bool = ...,
+        holdout: float | None = ...,
+        allow_large: bool = ...,
+        allow_large_delta: bool = ...,
+        progress: bool | Progress | None = ...,
+        classes: Sequence[Any] | None = ...,
+        hidden: int | None = ...,
+        passes: int | None = ...,
+    ) -> None: ...
+
+class PrivateSigmoidBeliefNetwork(PrivateComponents):
+    def __init__(
+        self,
+        epsilon: float | None = ...,
+        delta: float = ...,
+        *,
+        schema: Schema | None = ...,
+        bounds: Any = ...,
+        session: Session | None = ...,
+        adjacency: Literal["replace-one", "add-remove"] = ...,
+        records: int | None = ...,
+        privacy_unit: str | None = ...,
+        rows_per_unit: int | None = ...,
+        assume_public: bool = ...,
+        bounds_share: float | None = ...,
+        use_plan: Any = ...,
+        memory: int | None = ...,
+        out: str | os.PathLike[str] | None = ...,
+        overwrite: bool = ...,
+        holdout: float | None = ...,
+        allow_large: bool = ...,
+        allow_large_delta: bool = ...,
+        progress: bool | Progress | None = ...,
+        units: int | None = ...,
+    ) -> None: ...
+
+class VariationalNetwork(PrivateRegressor):
+    def __init__(
+        self,
+        epsilon: float | None = ...,
+        delta: float = ...,
+        *,
+        schema: Schema | None = ...,
+        bounds: Any = ...,
+        session: Session | None = ...,
+        adjacency: Literal["replace-one", "add-remove"] = ...,
+        records: int | None = ...,
+        privacy_unit: str | None = ...,
+        rows_per_unit: int | None = ...,
+        assume_public: bool = ...,
+        bounds_share: float | None = ...,
+        use_plan: Any = ...,
+        memory: int | None = ...,
+        out: str | os.PathLike[str] | None = ...,
+        overwrite: bool = ...,
+        holdout: float | None = ...,
+        allow_large: bool = ...,
+        allow_large_delta: bool = ...,
+        progress: bool | Progress | None = ...,
+        target_bounds: Any = ...,
+        hidden: int | None = ...,
+        passes: int | None = ...,
+    ) -> None: ...
+
+class PrivateGradientNetwork(PrivateRegressor):
+    def __init__(
+        self,
+        epsilon: float | None = ...,
+        delta: float = ...,
+        *,
+        schema: Schema | None = ...,
+        bounds: Any = ...,
+        session: Session | None = ...,
+        adjacency: Literal["replace-one", "add-remove"] = ...,
+        records: int | None = ...,
+        privacy_unit: str | None = ...,
+        rows_per_unit: int | None = ...,
+        assume_public: bool = ...,
+        bounds_share: float | None = ...,
+        use_plan: Any = ...,
+        memory: int | None = ...,
+        out: str | os.PathLike[str] | None = ...,
+        overwrite: bool = ...,
+        holdout: float | None = ...,
+        allow_large: bool = ...,
+        allow_large_delta: bool = ...,
+        progress: bool | Progress | None = ...,
+        target_bounds: Any = ...,
+        hidden: int | None = ...,
+        batch: int | None = ...,
+        steps: int | None = ...,
+        clip: float | None = ...,
+        rate: float | None = ...,
+    ) -> None: ...
