@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import html
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -231,8 +232,8 @@ class Summary(list[dict[str, Any]]):
             note = f" ({item['note']})" if item["note"] else ""
             direction = "" if item["direction"] is None else f"{item['direction']:.3f}" if item["direction"] <= 0.999 else "> 0.999"
             interval = f"[{display.short(low, sd)}, {display.short(high, sd)}]" if sd > 0 else ""
-            parts = (display.short(item["records_sd"]), display.short(item["privacy_sd"])) if sd > 0 else ("", "")
-            return (item["name"] + note, display.short(item["mean"], sd), display.short(sd), interval, direction, *parts, item["unit"] or "")
+            parts = (display.short(item["records_sd"], sd), display.short(item["privacy_sd"], sd)) if sd > 0 else ("", "")
+            return (item["name"] + note, display.short(item["mean"], sd), display.short(sd, sd), interval, direction, *parts, item["unit"] or "")
 
         shown = [row(item) for item in self[:60]]
         header = ("", "mean", "sd", "95 % interval", "direction", "sd: records", "sd: privacy", "unit")
@@ -286,5 +287,20 @@ class Evaluation(Mapping[str, Any]):
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        head, _, receipt = self._text.partition("\nReceipt of the test records\n")
-        return display.box(f"<pre>{html.escape(head)}</pre>", display.details("receipt of the test records", receipt.strip().split("\n")))
+        def row(name: str, figure: Mapping[str, Any]) -> tuple[str, ...]:
+            sd = math.hypot(figure["records_sd"], figure["privacy_sd"])
+            numbers = [display.short(figure[key], sd) for key in ("value", "lower", "upper", "records_sd", "privacy_sd")]
+            return (name, numbers[0], f"[{numbers[1]}, {numbers[2]}]", *numbers[3:])
+
+        content = self["evaluated"]
+        header = ("value", "95 % interval", "sd: records", "sd: privacy")
+        parts = [display.paragraph("Private evaluation on test records", strong=True)]
+        parts += [display.table(("", *header), [row("number of test records", content["records"])])]
+        for name, model in zip(self["models"], content["models"]):
+            parts.append(display.table((name, *header), [row(figure["name"], figure) for figure in model["figures"]]))
+            bins = [row(f"{item['predicted']:.3f}", item["observed"]) for item in model.get("calibration") or []]
+            if bins:
+                parts.append(display.table(("predicted probability", "observed", *header[1:]), bins))
+        parts += [display.paragraph(note) for note in self["notes"]]
+        receipt = self._text.partition("\nReceipt of the test records\n")[2]
+        return display.box(*parts, display.details("receipt of the test records", [line.removeprefix("- ") for line in receipt.strip().split("\n")]))

@@ -143,7 +143,7 @@ class Session:
         return f"Session({os.fspath(self.ledger)!r}, data_set={self.data_set!r})"
 
     def __str__(self) -> str:
-        return cast(str, self.account()["remaining_text"])
+        return cast(str, self.account()["remaining_text"]).replace("; ", ";\n")
 
     def _repr_html_(self) -> str:
         account = self.account()
