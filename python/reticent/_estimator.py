@@ -176,7 +176,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         finally:
             end()
         for notice in notices:
-            warnings.warn(f"NOT PRIVATE, for the curator of the records: {notice}", CuratorWarning, stacklevel=3)
+            warnings.warn(notice, CuratorWarning, stacklevel=3)
         if session is not None:
             session._again = None
         self._accept(Model(core))

@@ -82,7 +82,10 @@ class Model:
 
     def summary(self) -> Summary:
         """The posterior of each parameter, in the units of the schema."""
-        return Summary(json.loads(self._core.summary()), self._core.sentence(), self._core.text())
+        # The receipt has a place of its own here, and the command line another way to fit.
+        lines = self._core.text().partition("\nReceipt\n")[0].splitlines()
+        text = "\n".join(line for line in lines if not line.startswith("reticent fit ")) + "\n"
+        return Summary(json.loads(self._core.summary()), self._core.sentence(), text)
 
     def report(self, session: Session | None = None) -> Report:
         """One HTML page about the model: effects, parameters, cost and assumptions. It is as public as the model.
