@@ -103,6 +103,9 @@ DOCUMENTED: dict[str, tuple[str, str]] = {
     "progress": ("bool or callable, optional", "Progress on the terminal or in a notebook, or a function of what is released, its number, and how many there are."),
 }
 
+#: How many rows there are may be private.
+_LENGTHS = "Found input variables with inconsistent numbers of samples: give as many targets as rows"
+
 _fits_without_session = 0
 
 
@@ -266,15 +269,20 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
                 check_columns(X, data.names, needed, " as privacy unit")
                 self._check_dates(X, stated)
             else:
-                data = self._of_matrix(matrix(X), stated.features)
+                data = self._of_matrix(matrix(X, self._may_be_empty()), stated.features)
             schema = stated
         else:
             schema, data = self._unstated(X, y)
-        if self.adjacency == "replace-one" and schema.privacy_unit is None and getattr(self, "privacy_unit", None) is None and data.rows < 2:
+        unit = schema.privacy_unit or self.get_params(deep=False)["privacy_unit"]
+        if self.adjacency == "replace-one" and unit is None and data.rows < 2:
             raise ValueError(f"Found array with {data.rows} sample(s) while a minimum of 2 is required: one record alone cannot be hidden")
         if not target or y is None:
             return schema, data
         return schema, data.with_column(str(schema.target), self._target_column(schema, target_vector(y), data.rows))
+
+    def _may_be_empty(self) -> bool:
+        """Whether there are any records is private under add-remove adjacency: no error may depend on it."""
+        return self.adjacency == "add-remove"
 
     @staticmethod
     def _check_dates(X: Records, schema: Schema) -> None:
@@ -309,11 +317,11 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         if is_frame(X):
             names, data = column_names(X), table(X)
         else:
-            values = matrix(X)
+            values = matrix(X, self._may_be_empty())
             names = [f"x{place}" for place in range(values.shape[1])]
             data = matrix_table(values, names)
         self._check_names(X, names)
-        if data.rows == 0:
+        if data.rows == 0 and not self._may_be_empty():
             raise ValueError(f"Found array with 0 sample(s) (shape=(0, {len(names)})) while a minimum of 1 is required.")
         if self.bounds is None and self.assume_public:
             assumed = Schema.assuming_public(data).columns
@@ -583,7 +591,7 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     def _target_column(self, schema: Schema, y: Any, rows: int) -> Any:
         made = column(y)
         if len(made) != rows:
-            raise ValueError(f"Found input variables with inconsistent numbers of samples: [{rows}, {len(made)}]")
+            raise ValueError(_LENGTHS)
         return made
 
     def __sklearn_tags__(self) -> Any:
@@ -661,7 +669,7 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         classes = self.classes_ if self.schema is None else self._levels
         found = codes(y, list(classes))
         if len(found) != rows:
-            raise ValueError(f"Found input variables with inconsistent numbers of samples: [{rows}, {len(found)}]")
+            raise ValueError(_LENGTHS)
         return found, list(self._levels)
 
     def _stated(self) -> Schema | None:

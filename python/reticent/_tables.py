@@ -145,10 +145,11 @@ def _kind(dtype: Any) -> str:
     return {"b": "boolean", "i": "integer", "u": "integer", "f": "number", "M": "other", "m": "other", "c": "other", "V": "other"}.get(kind, "text")
 
 
-def matrix(values: Any) -> np.ndarray[Any, Any]:
+def matrix(values: Any, empty: bool = False) -> np.ndarray[Any, Any]:
     """A matrix with two dimensions, of numbers where possible and else of anything.
 
-    Raises what scikit-learn's conventions ask for where the *shape* or the *type* is wrong.
+    Raises what scikit-learn's conventions ask for where the *shape* or the *type* is wrong. Whether there are any rows is private under add-remove adjacency: then an
+    `empty` matrix is no error.
     """
     if _is_sparse(values):
         raise TypeError("Sparse data was passed, but dense data is required: use '.toarray()' to convert it to a dense array")
@@ -166,7 +167,7 @@ def matrix(values: Any) -> np.ndarray[Any, Any]:
         )
     if array.ndim != 2:
         raise ValueError(f"Found array with dim {array.ndim}, while dim <= 2 is required: one row for each record")
-    if array.shape[0] == 0:
+    if array.shape[0] == 0 and not empty:
         raise ValueError(f"Found array with 0 sample(s) (shape={array.shape}) while a minimum of 1 is required.")
     if array.shape[1] == 0:
         raise ValueError(f"Found array with 0 feature(s) (shape={array.shape}) while a minimum of 1 is required.")

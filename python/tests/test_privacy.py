@@ -125,6 +125,18 @@ def test_representations_hold_no_records(stays: rt.Schema) -> None:
     assert not any(SECRET in text for text in shown)
 
 
+def test_whether_there_are_records_is_private_under_add_remove(stays: rt.Schema) -> None:
+    """One record more or less changes no exception, whatever the library."""
+    columns = ward(1)
+    linear = ESTIMATORS["PrivateNaiveBayes"]
+    for rows in (0, 1, 2):
+        some = {name: np.resize(values, rows) for name, values in columns.items()}
+        model = linear(epsilon=1, schema=stays, adjacency="add-remove", records=1000).fit(some)
+        assert model.receipt_["records"] == 1000
+        X = np.zeros((rows, 2))
+        linear(epsilon=1, bounds=(-1, 1), classes=[0, 1], adjacency="add-remove", records=1000).fit(X, np.zeros(rows))
+
+
 # Random calls.
 
 numbers = st.one_of(

@@ -1,4 +1,4 @@
-//! Checks and benches: `cargo xtask test | deny | package | fuzz | bench | docs | picture | audit`.
+//! Checks and benches: `cargo xtask test | deny | package | python | fuzz | bench | docs | picture | audit`.
 
 mod audit;
 mod bench;
@@ -7,15 +7,17 @@ mod docs;
 mod fuzz;
 mod package;
 mod picture;
+mod python;
 mod test;
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 const USAGE: &str = "\
-cargo xtask test                        format, lints, docs, every test, and a minute of fuzzing for each reader
+cargo xtask test                        format, lints, docs, every test, the Python package, and a minute of fuzzing for each reader
 cargo xtask deny                        licences, sources, banned and double dependencies
 cargo xtask package                     whether the packages to be published are complete
+cargo xtask python [--release]          the wheel, its types and its tests in a virtual environment; optimised, with a check of its size
 cargo xtask fuzz --minutes M            fuzzes every reader for so long, or one with --reader R; --seed S repeats a search
 cargo xtask bench accounting [--peers]  how fast the accountant is, alone or beside its peers
 cargo xtask docs                        the documentation, with its formulas
@@ -32,6 +34,8 @@ fn main() -> ExitCode {
         ["test"] => test::run(),
         ["deny"] => deny::run(),
         ["package"] => package::run(),
+        ["python"] => python::test(false),
+        ["python", "--release"] => python::test(true),
         ["fuzz", ref rest @ ..] => fuzz::run(rest),
         ["bench", "accounting"] => bench::accounting(false),
         ["bench", "accounting", "--peers"] => bench::accounting(true),

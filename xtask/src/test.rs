@@ -37,8 +37,9 @@ pub(crate) fn run() -> Outcome {
     }
     let status = child.wait().map_err(|error| format!("cargo test: {error}"))?;
     println!("{passed} passed, {failed} failed, {ignored} skipped");
+    let python = crate::python::test(false);
     let fuzzed = crate::fuzz::run(&["--minutes", FUZZ_MINUTES]);
-    if status.success() { fuzzed } else { Err("some tests failed".to_owned()) }
+    if status.success() { python.and(fuzzed) } else { Err("some tests failed".to_owned()) }
 }
 
 /// The number before `word`.

@@ -216,7 +216,8 @@ fn with_plan(fit: Fit, file: &Path, model: &str) -> Result<Fit, Failure> {
 fn describe(args: &Args, fitted: &Fitted, account: Option<&Account>) -> String {
     let (out, model) = (args.out.display(), fitted.model());
     let of = model.schema().target().map_or(String::new(), |target| format!(" of {}", target.name()));
-    let mut text = format!("{out}: {} model{of}\n\n{}", args.model, reticent_report::text::receipt(fitted.receipt()));
+    let mut text =
+        format!("{out}: {} model{of}\n\n{}", args.model, reticent_report::text::receipt(fitted.receipt()));
     if let Some(account) = account {
         let _ = write!(text, "\nNow {}\n", reticent_report::remaining(account));
     }

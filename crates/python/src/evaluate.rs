@@ -24,7 +24,7 @@ pub(crate) fn evaluate(
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let options = Options::parse(py, options)?;
-    let records = data(py, records)?;
+    let records = data(records)?;
     let models: Vec<Arc<SavedModel>> = models.iter().map(|model| Arc::clone(&model.model)).collect();
     let done = run(py, progress, None, move |reporter, cancel| {
         let models: Vec<&SavedModel> = models.iter().map(AsRef::as_ref).collect();
@@ -59,7 +59,7 @@ pub(crate) fn compare(
     models: Vec<PyRef<'_, Model>>,
     records: &Bound<'_, PyAny>,
 ) -> PyResult<String> {
-    let records = data(py, records)?;
+    let records = data(records)?;
     let models: Vec<Arc<SavedModel>> = models.iter().map(|model| Arc::clone(&model.model)).collect();
     let compared = py.detach(move || {
         let models: Vec<&SavedModel> = models.iter().map(AsRef::as_ref).collect();

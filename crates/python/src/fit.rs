@@ -39,7 +39,8 @@ pub(crate) struct Options {
 
 impl Options {
     pub(crate) fn parse(py: Python<'_>, text: &str) -> PyResult<Self> {
-        serde_json::from_str(text).map_err(|error| settings(py, &error.to_string(), "see the documentation of `fit`"))
+        serde_json::from_str(text)
+            .map_err(|error| settings(py, &error.to_string(), "see the documentation of `fit`"))
     }
 
     /// What may be spent.
@@ -108,7 +109,7 @@ pub(crate) fn fit(
     notice: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Model> {
     let options = Options::parse(py, options)?;
-    let (records, schema, model) = (data(py, records)?, schema.schema.clone(), model.to_owned());
+    let (records, schema, model) = (data(records)?, schema.schema.clone(), model.to_owned());
     // What is wrong with the request is found before a thread is started.
     options.fit(&model, &schema).or_raise(py)?.check_settings().or_raise(py)?;
     let fitted = run(py, progress, notice, move |reporter, cancel| {

@@ -3,6 +3,12 @@
 //! It converts arguments and results, and nothing else: what a fit does is in the crate `reticent`. Texts, numbers and JSON go in and out; the classes
 //! that people use are in `python/reticent`.
 
+#![allow(
+    clippy::needless_pass_by_value,
+    clippy::too_many_arguments,
+    reason = "functions of Python get converted values, and have keywords"
+)]
+
 mod accounting;
 mod error;
 mod evaluate;

@@ -17,6 +17,9 @@ use crate::error::{OrRaise, json, settings};
 use crate::schema::{Schema, source};
 use crate::table::Table;
 
+/// Names and values of columns.
+type Columns<'py> = (Vec<String>, Vec<Bound<'py, PyArray1<f64>>>);
+
 /// A fitted model. It holds no record.
 #[pyclass(frozen, module = "reticent._core")]
 pub(crate) struct Model {
@@ -130,14 +133,13 @@ impl Model {
         py: Python<'py>,
         table: &Table,
         probabilities: Vec<f64>,
-    ) -> PyResult<(Vec<String>, Vec<Bound<'py, PyArray1<f64>>>)> {
-        let batches = table.read(py)?;
+    ) -> PyResult<Columns<'py>> {
+        let batches = table.read();
         let predicted = py.detach(|| {
             let (mut names, mut columns) = (Vec::new(), Vec::new());
-            let none = table.source_batch();
-            let unreadable = || None;
-            for batch in std::iter::once(Ok(none)).chain(batches) {
-                let Ok(batch) = batch else { return Ok(unreadable()) };
+            // A table without rows has the same columns of predictions.
+            for batch in std::iter::once(Ok(table.no_rows())).chain(batches) {
+                let Ok(batch) = batch else { return Ok(None) };
                 let predicted = self.model.predict_batch_at(&batch, &probabilities)?;
                 names = predicted.schema().fields().iter().map(|field| field.name().clone()).collect();
                 columns.resize(predicted.num_columns(), Vec::new());

@@ -50,9 +50,8 @@ pub(crate) fn forecast(
 ) -> PyResult<String> {
     let options = Options::parse(py, options)?;
     let (model, schema) = (model.to_owned(), schema.schema.clone());
-    let forecast = py.detach(move || {
-        options.fit(&model, &schema)?.planned(records)?.forecast(data_sets, seed)
-    });
+    let forecast =
+        py.detach(move || options.fit(&model, &schema)?.planned(records)?.forecast(data_sets, seed));
     Ok(json(&forecast.or_raise(py)?))
 }
 

@@ -82,7 +82,9 @@ pub(crate) fn run<T: Send + 'static>(
     match (result, failure) {
         // A run that was finished all the same has cost its budget: its result is not thrown away.
         (Ok(done), _) => Ok(done),
-        (Err(error), Some(failure)) if !failure.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py) => {
+        (Err(error), Some(failure))
+            if !failure.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py) =>
+        {
             let _ = error;
             Err(failure)
         }

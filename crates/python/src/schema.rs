@@ -107,13 +107,11 @@ pub(crate) fn data_type(name: &str) -> Option<DataType> {
 }
 
 /// The data of a table, or of a path.
-pub(crate) fn data(py: Python<'_>, given: &Bound<'_, PyAny>) -> PyResult<Data> {
+pub(crate) fn data(given: &Bound<'_, PyAny>) -> PyResult<Data> {
     if let Ok(table) = given.cast::<Table>() {
         return Ok(Data::from(table.get().source()).named("records in memory"));
     }
-    let path: std::path::PathBuf = given.extract()?;
-    let _ = py;
-    Ok(Data::from(path))
+    Ok(Data::from(given.extract::<std::path::PathBuf>()?))
 }
 
 /// The source of a table, or of a path.

@@ -43,7 +43,8 @@ pub(crate) fn account(
     next: Option<(f64, f64)>,
 ) -> PyResult<String> {
     let account = Session::open(file, data_set).or_raise(py)?.account().or_raise(py)?;
-    let after = next.map(|(epsilon, delta)| account.after(Amount::new(epsilon, delta)).map(|after| after.remaining));
+    let after =
+        next.map(|(epsilon, delta)| account.after(Amount::new(epsilon, delta)).map(|after| after.remaining));
     let mut value = serde_json::to_value(&account).unwrap_or_default();
     value["privacy_unit"] = json!(privacy_unit_of(&account.data_set));
     value["remaining_text"] = json!(reticent_report::remaining(&account));

@@ -13,7 +13,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
 use pyo3_arrow::input::{AnyArray, AnyRecordBatch};
 use reticent::Source;
-use reticent::arrow::array::{ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray, new_empty_array};
+use reticent::arrow::array::{
+    ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray, new_empty_array,
+};
 use reticent::arrow::schema::{DataType, Field, Schema, SchemaRef};
 use reticent::arrow::{ArrowError, RecordBatch, RecordBatchReader};
 
@@ -38,11 +40,8 @@ enum Values {
     Columns(Arc<Vec<Column>>, SchemaRef),
 }
 
-struct Column {
-    values: ColumnValues,
-}
-
-enum ColumnValues {
+/// A column of Python.
+enum Column {
     Numbers(Py<PyArray1<f64>>),
     Integers(Py<PyArray1<i64>>),
     Flags(Py<PyArray1<bool>>),
@@ -51,7 +50,7 @@ enum ColumnValues {
     Array(ArrayRef),
 }
 
-impl ColumnValues {
+impl Column {
     /// An array of NumPy, a pair of numbers and levels, Arrow data, or a list of anything.
     fn read(given: &Bound<'_, PyAny>) -> PyResult<Self> {
         let py = given.py();
@@ -68,7 +67,8 @@ impl ColumnValues {
             return Ok(Self::Levels(codes.unbind(), levels));
         }
         if given.hasattr("__arrow_c_array__")? || given.hasattr("__arrow_c_stream__")? {
-            let unreadable = || settings(py, "a column cannot be read as Arrow data", "give it as a NumPy array");
+            let unreadable =
+                || settings(py, "a column cannot be read as Arrow data", "give it as a NumPy array");
             let array: AnyArray = given.extract().map_err(|_| unreadable())?;
             let chunks = array.into_chunked_array().map_err(|_| unreadable())?.into_inner().0;
             let parts: Vec<_> = chunks.iter().map(|chunk| chunk.as_ref()).collect();
@@ -139,7 +139,9 @@ fn text(value: &Bound<'_, PyAny>) -> Option<String> {
     }
     if value.is_instance_of::<PyInt>() || value.is_instance_of::<PyFloat>() {
         let number: f64 = value.extract().ok()?;
-        return number.is_finite().then(|| value.extract::<i64>().map_or(number.to_string(), |n| n.to_string()));
+        return number
+            .is_finite()
+            .then(|| value.extract::<i64>().map_or(number.to_string(), |n| n.to_string()));
     }
     // Scalars of NumPy.
     let number: f64 = value.getattr("dtype").and_then(|_| value.extract()).ok()?;
@@ -153,7 +155,11 @@ impl Table {
     fn from_arrow(py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<Self> {
         // The messages of other libraries may contain values.
         let unreadable = || {
-            settings(py, "the records cannot be read as Arrow data", "give a table of pandas, polars, pyarrow or NumPy")
+            settings(
+                py,
+                "the records cannot be read as Arrow data",
+                "give a table of pandas, polars, pyarrow or NumPy",
+            )
         };
         let data: AnyRecordBatch = data.extract().map_err(|_| unreadable())?;
         let reader = data.into_reader().map_err(|_| unreadable())?;
@@ -170,12 +176,12 @@ impl Table {
         let mut kept = Vec::with_capacity(columns.len());
         let mut rows = None;
         for (name, given) in columns {
-            let values = ColumnValues::read(&given)?;
+            let values = Column::read(&given)?;
             if *rows.get_or_insert(values.len(py)) != values.len(py) {
                 return Err(different_lengths(py));
             }
             fields.push(Field::new(name, values.data_type(), true));
-            kept.push(Column { values });
+            kept.push(values);
         }
         let schema = Arc::new(Schema::new(fields));
         Ok(Self { values: Values::Columns(Arc::new(kept), schema), rows: rows.unwrap_or(0) })
@@ -194,14 +200,14 @@ impl Table {
 
     /// The same with one more column, in place of one of that name.
     fn with_column(&self, py: Python<'_>, name: String, given: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let column = ColumnValues::read(given)?;
+        let column = Column::read(given)?;
         if column.len(py) != self.rows {
             return Err(different_lengths(py));
         }
         let field = Field::new(&name, column.data_type(), true);
         let mut batches = Vec::new();
         let mut first = 0;
-        for batch in self.read(py)? {
+        for batch in self.read() {
             let batch = batch.map_err(|_| different_lengths(py))?;
             let rows = batch.num_rows();
             let array = column.array(py, first, rows).ok_or_else(|| different_lengths(py))?;
@@ -267,17 +273,19 @@ impl Table {
     }
 
     /// The records, batch by batch.
-    pub(crate) fn read(
-        &self,
-        _py: Python<'_>,
-    ) -> PyResult<Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>> {
-        Ok(match &self.values {
+    pub(crate) fn read(&self) -> Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send> {
+        match &self.values {
             Values::Batches(batches, _) => Box::new(batches.clone().into_iter().map(Ok)),
             Values::Columns(columns, schema) => {
                 let (columns, schema) = (Arc::clone(columns), Arc::clone(schema));
                 Box::new(Blocks { columns, schema, next: 0, rows: self.rows })
             }
-        })
+        }
+    }
+
+    /// A batch of these columns without rows.
+    pub(crate) fn no_rows(&self) -> RecordBatch {
+        RecordBatch::new_empty(self.schema())
     }
 }
 
@@ -299,22 +307,19 @@ impl Iterator for Blocks {
         }
         self.next += rows;
         let arrays = Python::attach(|py| {
-            self.columns.iter().map(|column| column.values.array(py, first, rows)).collect::<Option<Vec<_>>>()
+            self.columns.iter().map(|column| column.array(py, first, rows)).collect::<Option<Vec<_>>>()
         });
         let changed = || ArrowError::CDataInterface("an array has changed".to_owned());
-        Some(arrays.ok_or_else(changed).and_then(|arrays| RecordBatch::try_new(Arc::clone(&self.schema), arrays)))
+        Some(
+            arrays
+                .ok_or_else(changed)
+                .and_then(|arrays| RecordBatch::try_new(Arc::clone(&self.schema), arrays)),
+        )
     }
 }
 
 impl RecordBatchReader for Blocks {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
-    }
-}
-
-impl Table {
-    /// A batch of these columns without rows, which states what a prediction has.
-    pub(crate) fn source_batch(&self) -> RecordBatch {
-        RecordBatch::new_empty(self.schema())
     }
 }

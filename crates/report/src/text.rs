@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use reticent::{
-    Account, Effect, EffectScale, Error, Figure, PUBLIC_NOTE, PrivateEvaluation, Receipt, ResidualBin, ResidualCheck, SavedModel, Schema, Score, Summary,
-    variables, visible,
+    Account, Effect, EffectScale, Error, Figure, PUBLIC_NOTE, PrivateEvaluation, Receipt, ResidualBin,
+    ResidualCheck, SavedModel, Schema, Score, Summary, variables, visible,
 };
 
 use crate::tables;

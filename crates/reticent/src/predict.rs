@@ -152,19 +152,15 @@ fn append(predicted: Predicted, units: Units, probabilities: &[f64], columns: &m
 const CELLS: u32 = 64;
 
 /// The standard deviation and the quantiles of the probability of the positive class: a function of the score, which is normal.
-fn spread(
-    score: f64,
-    link: Link,
-    variances: Variances,
-    probabilities: &[f64],
-) -> impl Iterator<Item = f64> {
+fn spread(score: f64, link: Link, variances: Variances, probabilities: &[f64]) -> impl Iterator<Item = f64> {
     let sd = (variances.records + variances.privacy).max(0.0).sqrt();
     // Variances of targets are part of the link of a probit, and 0 otherwise.
     let at = move |z: f64| link.probability(score + sd * z);
     let cell = |k: u32| at(quantile((f64::from(k) + 0.5) / f64::from(CELLS)));
     let mean = (0..CELLS).map(cell).sum::<f64>() / f64::from(CELLS);
     let square = (0..CELLS).map(|k| (cell(k) - mean).powi(2)).sum::<f64>() / f64::from(CELLS);
-    std::iter::once(square.sqrt()).chain(probabilities.iter().map(move |&probability| at(quantile(probability))))
+    std::iter::once(square.sqrt())
+        .chain(probabilities.iter().map(move |&probability| at(quantile(probability))))
 }
 
 /// Appends one value to each column.

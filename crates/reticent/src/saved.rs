@@ -296,11 +296,7 @@ impl SavedModel {
     ///
     /// # Errors
     /// As [`predict_batch`](Self::predict_batch).
-    pub fn predict_batch_at(
-        &self,
-        batch: &RecordBatch,
-        probabilities: &[f64],
-    ) -> Result<RecordBatch, Error> {
+    pub fn predict_batch_at(&self, batch: &RecordBatch, probabilities: &[f64]) -> Result<RecordBatch, Error> {
         self.guarded(|model| predict::batch_at(model, batch, probabilities))?
     }
 
