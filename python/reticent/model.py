@@ -267,7 +267,7 @@ class Model:
             About how many test records there are: a public guess, for add-remove adjacency.
         """
         data = os.fspath(records) if is_path(records) else table(records)
-        if not is_path(records):
+        if not isinstance(data, str):
             schema = self.schema
             check_columns(records, data.names, [name for name in (*schema.features, schema.target, schema.privacy_unit) if name is not None])
         if epsilon is None:
