@@ -8,7 +8,7 @@ from typing import Any
 
 #: Neutral colours that suit light and dark notebooks.
 _STYLE = (
-    "<style>.reticent table{border-collapse:collapse;margin:.5em 0 1em;font-variant-numeric:tabular-nums}.reticent td,.reticent th{padding:.15em .7em;"
+    "<style>.reticent table{border-collapse:collapse;margin:.5em 0 1em;font-variant-numeric:tabular-nums}.reticent td,.reticent th{padding:.15em .7em;white-space:nowrap;"
     "text-align:right;border-bottom:1px solid rgba(128,128,128,.3)}.reticent td:first-child,.reticent th:first-child{text-align:left}"
     ".reticent summary{cursor:pointer}</style>"
 )

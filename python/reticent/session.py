@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, cast
 
 from . import _core
-from ._errors import SettingsError, public
+from ._errors import BudgetError, SettingsError, public
 from .results import Amount
 from .schema import Schema
 
@@ -72,7 +72,14 @@ class Session:
         """
         if schema is not None and privacy_unit is not None:
             raise SettingsError("a schema states its own privacy unit", "leave `privacy_unit` out")
-        _core.create(os.fspath(ledger), data_set, float(epsilon), float(delta), adjacency, None if schema is None else schema._core, privacy_unit)
+        failure: BudgetError | None = None
+        try:
+            _core.create(os.fspath(ledger), data_set, float(epsilon), float(delta), adjacency, None if schema is None else schema._core, privacy_unit)
+        except BudgetError as error:
+            failure = error
+        if failure is not None:
+            again = "already in the ledger" in failure.message
+            raise BudgetError(failure.message, f"its budget is fixed: open it with Session({os.fspath(ledger)!r}, {data_set!r})" if again else failure.hint)
         return cls(ledger, data_set, folder=folder)
 
     def account(self) -> dict[str, Any]:
