@@ -281,7 +281,7 @@ def _labels(values: Any) -> np.ndarray[Any, Any]:
 
 def target_vector(values: Any) -> Any:
     """A target with one dimension. A column of a matrix is one too, with a warning."""
-    if isinstance(values, (Mapping, str, bytes)) or not hasattr(values, "__len__"):
+    if isinstance(values, (Mapping, str, bytes)) or not (hasattr(values, "__len__") or hasattr(values, "__array__")):
         raise DataError(f"a target of type {type(values).__name__} cannot be read", "give one value for each record: a list, an array or a column")
     shape = getattr(values, "shape", None)
     if shape is None:
