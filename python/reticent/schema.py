@@ -133,6 +133,8 @@ def _number(value: Any, name: str) -> float:
     import math
     import numbers
 
+    if hasattr(value, "isoformat") or type(value).__name__ == "datetime64":
+        raise SchemaError(f"`{name}` is a date, and columns are numbers", "count days or years from a public date, in the table and in the bounds")
     if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(value):
         raise SchemaError(f"`{name}` is not a finite number", "state what is publicly known")
     return float(value)
@@ -153,6 +155,10 @@ def facts_of(name: str, fact: Any) -> Facts:
     if isinstance(fact, Sequence) and not isinstance(fact, (str, bytes)):
         return levels(fact)
     hint = "give bounds(low, high), a pair of numbers, bool, a list of levels, levels([...]) or words([...])"
+    if fact in (int, float):
+        hint = 'a number needs public bounds: bounds(low, high), or bounds("private", within=(low, high))'
+    if fact is str:
+        hint = "list the public levels of the column, or the public vocabulary of a text: words([...])"
     raise SchemaError(f"what is known about {name!r} is not clear", hint)
 
 
