@@ -177,6 +177,19 @@ def toml(value: Any) -> str:
     return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
+class Check(dict[str, Any]):
+    """**Not private**: what a schema makes of a data set, for whoever holds it."""
+
+    def __init__(self, content: Mapping[str, Any], text: str) -> None:
+        super().__init__(content)
+        self._text = text
+
+    def __str__(self) -> str:
+        return self._text
+
+    __repr__ = __str__
+
+
 class Schema:
     """Which columns of a table are used, and what is publicly known about them.
 
@@ -283,6 +296,16 @@ class Schema:
     def assuming_public(cls, records: Records, target: str | None = None) -> Schema:
         """**Not private**: bounds and levels as they occur in the records. Receipts state that they were assumed to be public."""
         return cls._of(_core.Schema.assuming_public(table(records), target))
+
+    @public
+    def check(self, records: Records) -> Check:
+        """**Not private**: count the values of a data set that the schema does not allow, and how often rows repeat in columns that look like identifiers.
+
+        For whoever holds the records. A fit takes every value; this finds misspelt levels and wrong units before it. State bounds and levels from what is
+        publicly known, not from what a check shows.
+        """
+        found, text = _core.check(self._core, os.fspath(records) if is_path(records) else table(records))
+        return Check(json.loads(found), text)
 
     def save(self, file: str | os.PathLike[str]) -> None:
         """Write the schema to a TOML file."""

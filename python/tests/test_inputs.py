@@ -196,3 +196,12 @@ def test_types_that_hold_no_numbers_are_reported(patients: dict[str, Any], stays
 def test_the_privacy_unit_of_an_estimator_is_read_from_the_table(patients: dict[str, Any], stays: rt.Schema) -> None:
     model = PrivateLogisticRegression(schema=stays, privacy_unit="person", progress=False)
     assert model.fit({**patients, "person": np.arange(4000) // 4}).receipt_["records"] == 1000
+
+
+def test_a_check_counts_what_a_schema_does_not_allow(days: rt.Schema, patients: dict[str, Any]) -> None:
+    units = patients["unit"].astype(object)
+    units[:3] = "a"
+    found = days.check({**patients, "unit": units})
+    column = next(column for column in found["columns"] if column["name"] == "unit")
+    assert column["unknown"]["count"] == 3
+    assert str(found).startswith("NOT PRIVATE")
