@@ -49,7 +49,8 @@
 //! $e^{\alpha L_t-(\alpha-1)\sum_{s\le t}\rho_s}$ is a supermartingale under the second data set. So its mean is at most 1, the divergence of
 //! the transcript at most $R$, and [`Conversion::Improved`] gives $(\varepsilon,\delta_R)$.
 //!
-//! *Basic filter* (Rogers et al. 2016; Vadhan and Zhang 2023 for runs that overlap). If $\sum\varepsilon_j\le\varepsilon$ and $\sum\delta_j\le\delta_B$ always, the transcript is $(\varepsilon,\delta_B)$-DP.
+//! *Basic filter* (Rogers et al. 2016; Haney et al. 2023 for runs that overlap, which are interactive and have adaptive parameters: each filter for
+//! $(\varepsilon,\delta)$, for $f$-DP and for Renyi divergences of a fixed order holds for concurrent composition too). If $\sum\varepsilon_j\le\varepsilon$ and $\sum\delta_j\le\delta_B$ always, the transcript is $(\varepsilon,\delta_B)$-DP.
 //!
 //! *At least one of them.* Let $A_i$ be the transcripts whose final $H$ passes filter $i$ and none before it; they are a
 //! partition: when the last run of $H$ was requested, all of $H$ was requested and not cancelled, and passed a filter as a part of a larger sum.
@@ -65,7 +66,9 @@
 //! and each rule is $(\varepsilon,\delta)$-DP.
 //!
 //! *Error of the noise.* The proofs of the Gaussian and the Renyi filter are about ideal noise. If the real noise of all
-//! releases together is within $\tau$ of it in total variation, delta grows by at most $(1+e^\varepsilon)\tau$. Both filters demand that this is within the 0.1 %. In the
+//! releases together is within $\tau$ of it in total variation, delta grows by at most $(1+e^\varepsilon)\tau$. Both filters demand that this is within the 0.1 %. It is
+//! counted once for both, since they halt as one process: that which halts when both fail is within $\tau$ of the same process with ideal noise, which is
+//! $(\varepsilon,\delta_G+\delta_R)$-DP. In the
 //! basic filter $\delta_j$ includes it.
 //!
 //! *Rounding.* Figures are rounded up and limits down, by more than the error of the functions that they are computed with; sums are of integers.
@@ -76,7 +79,8 @@
 //! *Individual Privacy Accounting via a Renyi Filter.* NeurIPS 2021. M. Lecuyer. *Practical Privacy Filters and Odometers
 //! with Renyi Differential Privacy.* 2021. J. Whitehouse, A. Ramdas, R. Rogers, S. Wu. *Fully-Adaptive Composition in
 //! Differential Privacy.* ICML 2023. R. Rogers, A. Roth, J. Ullman, S. Vadhan. *Privacy Odometers and Filters.* NeurIPS
-//! 2016. S. Vadhan, W. Zhang. *Concurrent Composition Theorems for Differential Privacy.* STOC 2023. W. van Zwet. *Convex Transformations of Random
+//! 2016. S. Haney, M. Shoemate, G. Tian, S. Vadhan, A. Vyrros, V. Xu, W. Zhang. *Concurrent Composition for Interactive Differential Privacy with
+//! Adaptive Privacy-Loss Parameters.* CCS 2023. W. van Zwet. *Convex Transformations of Random
 //! Variables.* 1964.
 
 use std::convert::Infallible;

@@ -118,6 +118,11 @@ impl Charge {
         Box::new(Journalling(self.clone()))
     }
 
+    /// Whether the ledger has marked the run as started.
+    pub(crate) fn is_started(&self) -> bool {
+        self.shared().started
+    }
+
     /// Writes down all that was released and that a model of this digest is about to be written. Only then may anything be shown.
     pub(crate) fn before_the_model(&self, digest: [u8; 32]) -> Result<(), String> {
         let mut shared = self.shared();

@@ -322,7 +322,7 @@ impl Fit {
         };
         let of = self.whole_run(&data, &plan_json, holdout.as_ref());
         let charge = place.charge(&of, self.on_progress.take(), self.cancel.clone())?;
-        self.notice_known_records(&data, &source);
+        let first = self.notice_known_records(&data, &source);
         // Whatever fails from here on is reported with what stays charged and how to resume.
         let unfinished = |error| place.unfinished(&charge, self.cancel.is_cancelled(), error);
         // Before the first release, so that a run that is resumed has the same records.
@@ -330,8 +330,11 @@ impl Fit {
             holdout.write_beside(out).map_err(unfinished)?;
         }
         let read = Read { source: &source, holdout: holdout.as_ref() };
-        let inferred = self.infer(&plan, &schema, &read, rows, &charge).map_err(unfinished)?;
-        let Inferred { schema, posterior, mut closed } = inferred;
+        let inferred = self.infer(&plan, &schema, &read, rows, &charge);
+        if let (Some(first), Some((file, data_set)), true) = (first, &ledger, charge.is_started()) {
+            first.remember(file, data_set);
+        }
+        let Inferred { schema, posterior, mut closed } = inferred.map_err(unfinished)?;
         self.complete(&mut closed.receipt, &schema, records);
         closed.receipt.assumptions.extend(holdout.as_ref().map(|held| held.assumption(Part::Fitted)));
         let public = tests.as_ref().filter(|_| self.test_is_public);
@@ -357,12 +360,10 @@ impl Fit {
         Ok(Fitted { model, score, bytes })
     }
 
-    /// Reports whether a ledger knows the records under another name, and remembers them under that of this run.
-    fn notice_known_records(&mut self, data: &Data, source: &Source) {
-        if self.privacy.is_none() {
-            return;
-        }
-        let Some(first) = FirstRecords::read(&self.schema, source) else { return };
+    /// Reports whether a ledger has the records under another name. Returns what it is to remember of them.
+    fn notice_known_records(&mut self, data: &Data, source: &Source) -> Option<FirstRecords> {
+        self.privacy?;
+        let first = FirstRecords::read(&self.schema, source)?;
         let folders = data.path().into_iter().chain(self.out.as_deref()).map(|file| match file.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
             _ => PathBuf::from("."),
@@ -373,9 +374,7 @@ impl Fit {
         {
             on_notice(&notice);
         }
-        if let Some((file, data_set)) = ledger {
-            first.remember(file, data_set);
-        }
+        Some(first)
     }
 
     fn accepted(&self, schema: &Schema, shape: TableShape) -> Result<Plan, Error> {

@@ -2,12 +2,14 @@
 //!
 //! A budget belongs to records, not to a name: the same file fitted under two names, or beside its ledger, spends twice what the ledger counts. So each charged
 //! fit leaves keyed digests of the columns of its first records in a file beside the ledger, and a later fit of the same records under another name, or
-//! without that ledger, is reported to its curator.
+//! without that ledger, is reported to its curator. A fit is charged once the ledger has marked it as started: one that is refused leaves nothing.
 //!
 //! # Privacy
 //! **Not private**: a report depends on records. It goes to the person who holds them, by [`Fit::on_notice`](crate::Fit::on_notice), and nowhere else; nothing else
-//! depends on it. The key comes from the operating system and never leaves the file, which its owner alone may read; digests of small columns could be guessed by
-//! whoever has it, so neither is exported, printed or part of a model file, a receipt or a ledger.
+//! depends on it. Of the file, the digests alone depend on records: each name has one entry with as many digests as the schema has columns, and each charged fit
+//! replaces it; where there are too few records, or a constant column, digests are random. Attacked by
+//! `existence_and_size_of_the_file_do_not_depend_on_the_records`. The key comes from the operating system and never leaves the file, which its owner alone may
+//! read; digests of small columns could be guessed by whoever has it, so neither is exported, printed or part of a model file, a receipt or a ledger.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,11 +40,11 @@ struct Prints {
     data_sets: Vec<Print>,
 }
 
-#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Print {
     data_set: String,
-    /// A digest of each column; random for a constant one, so that the shape of the file does not depend on the records.
+    /// For each column a digest, or random bits if it has none.
     columns: Vec<String>,
 }
 
@@ -78,53 +80,74 @@ fn random() -> Option<String> {
     Some(hex(&bits))
 }
 
-fn is_constant(values: &[Option<String>]) -> bool {
-    values.windows(2).all(|pair| pair[0] == pair[1])
+/// The values of a column so far, of which no text is kept.
+struct Column {
+    name: String,
+    hash: Sha256,
+    /// A digest of the first value, and whether another one differs.
+    first: Option<[u8; 32]>,
+    varied: bool,
 }
 
-/// The first records of a source, column by column. None if there are few, or they cannot be read.
-pub(crate) struct FirstRecords(Vec<(String, Vec<Option<String>>)>);
+impl Column {
+    fn add(&mut self, value: Option<&str>) {
+        let digest = Sha256::new()
+            .chain_update([u8::from(value.is_some())])
+            .chain_update(value.unwrap_or_default())
+            .finalize()
+            .into();
+        self.varied |= *self.first.get_or_insert(digest) != digest;
+        self.hash.update(digest);
+    }
+}
+
+/// A digest of the first records of a source, for each column of a schema: none for one that is constant, or if there are few records.
+pub(crate) struct FirstRecords(Vec<(String, Option<[u8; 32]>)>);
 
 impl FirstRecords {
     pub(crate) fn read(schema: &Schema, source: &Source) -> Option<Self> {
         let names: Vec<&str> = schema.columns().map(|column| column.name()).collect();
         let encoder = Encoder::new(&schema.unscaled()).ok()?.carrying(&names);
         let mut batches = encoder.stream(source);
-        let mut columns: Vec<(String, Vec<Option<String>>)> =
-            names.iter().map(|name| ((*name).to_owned(), Vec::new())).collect();
-        while let Ok(Some(batch)) = batches.next_batch() {
-            for ((_, column), values) in columns.iter_mut().zip(batch.carried()) {
-                column.extend(values.iter().take(RECORDS - column.len()).cloned());
+        let new = |name: &&str| Column {
+            name: (*name).to_owned(),
+            hash: Sha256::new(),
+            first: None,
+            varied: false,
+        };
+        let (mut columns, mut read): (Vec<Column>, usize) = (names.iter().map(new).collect(), 0);
+        while read < RECORDS
+            && let Ok(Some(batch)) = batches.next_batch()
+        {
+            for (column, values) in columns.iter_mut().zip(batch.carried()) {
+                values.iter().take(RECORDS - read).for_each(|value| column.add(value.as_deref()));
             }
-            if columns.first().is_none_or(|(_, column)| column.len() >= RECORDS) {
-                break;
-            }
+            read += batch.rows().len();
         }
-        columns.first().is_some_and(|(_, column)| column.len() >= MIN_RECORDS).then_some(Self(columns))
+        let digest = |Column { name, hash, varied, .. }: Column| {
+            (name, (varied && read >= MIN_RECORDS).then(|| hash.finalize().into()))
+        };
+        Some(Self(columns.into_iter().map(digest).collect()))
     }
 
-    /// Digests under a key, of columns that are not constant.
-    fn digests(&self, key: &str) -> Vec<String> {
-        let varied = self.0.iter().filter(|(_, values)| !is_constant(values));
-        let digest = |(name, values): &(String, Vec<Option<String>>)| {
-            let mut hash = Sha256::new();
-            for text in
-                [Some(key), Some(name.as_str())].into_iter().chain(values.iter().map(Option::as_deref))
-            {
-                hash.update([u8::from(text.is_some())]);
-                hash.update((text.unwrap_or_default().len() as u64).to_le_bytes());
-                hash.update(text.unwrap_or_default());
-            }
-            hex(&hash.finalize().into())
-        };
-        varied.map(digest).collect()
+    /// Digests under a key.
+    fn digests(&self, key: &str) -> impl Iterator<Item = Option<String>> {
+        self.0.iter().map(move |(name, digest)| {
+            let hash = Sha256::new().chain_update(key).chain_update(digest.as_ref()?).chain_update(name);
+            Some(hex(&hash.finalize().into()))
+        })
+    }
+
+    /// Those of columns that have one.
+    fn known_digests(&self, key: &str) -> Vec<String> {
+        self.digests(key).flatten().collect()
     }
 
     /// What the curator should know before a fit that is charged to this data set of this ledger, or to none; `beside` are folders where ledgers may be.
     pub(crate) fn notice(&self, ledger: Option<(&Path, &str)>, beside: &[PathBuf]) -> Option<String> {
         if let Some((file, data_set)) = ledger {
             let prints = Prints::load(file)?;
-            let columns = self.digests(&prints.key);
+            let columns = self.known_digests(&prints.key);
             let other = prints.names(&columns).find(|name| *name != data_set)?;
             return Some(format!(
                 "{MARK}: the first of these records are those of data set {other:?}, which has a budget of its own. The budgets of {other:?} and {data_set:?} \
@@ -135,7 +158,7 @@ impl FirstRecords {
         files.map(|entry| entry.path()).find_map(|file| {
             let ledger = file.to_str()?.strip_suffix(".prints").map(PathBuf::from)?;
             let prints = Prints::load(&ledger)?;
-            let columns = self.digests(&prints.key);
+            let columns = self.known_digests(&prints.key);
             let name = prints.names(&columns).next()?;
             Some(format!(
                 "{MARK}: the first of these records have a budget in {} as data set {name:?}, which this run is not charged to",
@@ -144,20 +167,13 @@ impl FirstRecords {
         })
     }
 
-    /// Remembers the records under the name that a fit was charged to. Where it cannot be written, nothing is remembered.
+    /// Remembers the records under the name that a fit is charged to, in place of those of an earlier fit. Where it cannot be written, nothing is remembered.
     pub(crate) fn remember(&self, file: &Path, data_set: &str) -> Option<()> {
         let mut prints =
             Prints::load(file).or_else(|| if beside(file).exists() { None } else { Prints::new() })?;
-        let mut columns = self.digests(&prints.key);
-        let is_known = |known: &Print| {
-            known.data_set == data_set && columns.iter().all(|column| known.columns.contains(column))
-        };
-        if prints.data_sets.iter().any(is_known) {
-            return None;
-        }
-        while columns.len() < self.0.len() {
-            columns.push(random()?);
-        }
+        let columns =
+            self.digests(&prints.key).map(|digest| digest.or_else(random)).collect::<Option<_>>()?;
+        prints.data_sets.retain(|known| known.data_set != data_set);
         prints.data_sets.push(Print { data_set: data_set.to_owned(), columns });
         let mut bytes = serde_json::to_vec_pretty(&prints).ok()?;
         bytes.push(b'\n');
@@ -168,13 +184,15 @@ impl FirstRecords {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Adjacency, Privacy, Session};
 
     fn records(text: &str) -> FirstRecords {
-        let schema = Schema::parse(
-            "features = [{ name = \"age\", kind = \"numeric\", bounds = [0, 100] }, { name = \"ward\", kind = \"categorical\", levels = [\"A\"] }]",
-        );
-        FirstRecords::read(&schema.unwrap(), &Source::from_stream(text.as_bytes()).unwrap()).unwrap()
+        FirstRecords::read(&Schema::parse(SCHEMA).unwrap(), &Source::from_stream(text.as_bytes()).unwrap())
+            .unwrap()
     }
+
+    /// Ages and wards in rows.
+    const SCHEMA: &str = "features = [{ name = \"age\", kind = \"numeric\", bounds = [0, 100] }, { name = \"ward\", kind = \"categorical\", levels = [\"A\"] }]";
 
     fn table(seed: u32, rows: u32) -> String {
         let row = |row: u32| format!("{},A\n", (row * 7919 + seed * 104_729) % 83);
@@ -204,7 +222,6 @@ mod tests {
         let text = fs::read_to_string(&file).unwrap();
         let prints = Prints::load(&ledger).unwrap();
         assert_eq!(prints.data_sets[0].columns.len(), 2, "as many as there are columns, whatever is in them");
-        assert!(first.remember(&ledger, "w").is_none(), "once");
         assert!(text.contains("SECRET") && !text.contains("\"A\""));
         #[cfg(unix)]
         {
@@ -212,8 +229,60 @@ mod tests {
             assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
         }
         // A second key gives other digests.
-        assert_ne!(first.digests("a"), first.digests("b"));
+        assert_ne!(first.known_digests("a"), first.known_digests("b"));
         fs::write(&file, "damaged").unwrap();
         assert!(first.notice(Some((&ledger, "v")), &[]).is_none() && first.remember(&ledger, "v").is_none());
+    }
+
+    /// Charged fits of records of all kinds, few and many, constant and changed: the file is there after the first, with one entry as long as ever. What a ledger
+    /// refuses is not remembered.
+    #[test]
+    fn existence_and_size_of_the_file_do_not_depend_on_the_records() {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = folder.path().join("b.ledger");
+        let levels = "features = [{ name = \"age\", kind = \"categorical\", levels = [\"1\", \"2\"] }, { name = \"ward\", kind = \"categorical\", levels = [\"A\", \"B\"] }]";
+        let schema = Schema::parse(levels).unwrap();
+        let cap = Privacy::new(10.0, 1e-4, Adjacency::AddRemove).unwrap();
+        let session = Session::create(&ledger, "w", &cap, Some(&schema)).unwrap();
+        let fit = |epsilon: f64, text: &str| {
+            let privacy = Privacy::new(epsilon, 0.0, Adjacency::AddRemove).unwrap();
+            let data = Source::from_stream(text.as_bytes()).unwrap();
+            session.fit("dirichlet", &schema).unwrap().privacy(privacy).records(50).run(data).map(drop)
+        };
+        let size = || fs::metadata(beside(&ledger)).map(|file| file.len()).ok();
+        assert!(fit(11.0, &table(1, 50)).is_err());
+        assert_eq!(size(), None, "refused, and not charged");
+        let mut sizes = Vec::new();
+        for text in [
+            table(1, 0),
+            table(1, 5),
+            table(1, 50),
+            table(2, 50),
+            table(1, 50),
+            table(3, 1500),
+            "age,ward\n".to_owned() + &"7,A\n".repeat(30),
+        ] {
+            fit(1.0, &text).unwrap();
+            sizes.push(size().unwrap());
+            let prints = Prints::load(&ledger).unwrap();
+            assert!(prints.data_sets.len() == 1 && prints.data_sets[0].columns.len() == 2);
+        }
+        assert!(sizes.iter().all(|size| *size == sizes[0]), "{sizes:?}");
+        // A refused fit leaves the entry as it is.
+        fit(1.0, &table(1, 50)).unwrap();
+        let before = fs::read(beside(&ledger)).unwrap();
+        assert!(fit(11.0, &table(2, 50)).is_err());
+        assert_eq!(fs::read(beside(&ledger)).unwrap(), before);
+    }
+
+    /// Of 1000 records of 10 kB, 32 bytes are kept for each column.
+    #[test]
+    fn no_text_of_the_first_records_is_kept() {
+        let long = |row: usize| format!("{},{}\n", row, "x".repeat(10_000));
+        let first = records(&(0..1000).map(long).fold("age,ward\n".to_owned(), |text, row| text + &row));
+        let kept = first.0.iter().map(|(name, digest)| name.len() + size_of_val(digest));
+        assert_eq!(kept.sum::<usize>(), 7 + 2 * 33);
+        let [age, ward] = [0, 1].map(|column| first.0[column].1);
+        assert!(age.is_some() && ward.is_none());
     }
 }

@@ -38,6 +38,11 @@ pub enum TableError {
         "column {column:?}: its private bounds have yet to be estimated; hint: estimate them first, or state `bounds = [low, high]`"
     )]
     NoBounds { column: String },
+    #[error(
+        "{}: the privacy unit {column:?} is a column of lists, intervals or another type without texts, in which no two rows are the same unit; \
+         hint: store one text or number for each row", file.display()
+    )]
+    NoUnits { file: PathBuf, column: String },
     #[error("{}, column {column:?}: more than {max} different texts; hint: leave it out, or make it a text with a vocabulary", file.display())]
     ManyLevels { file: PathBuf, column: String, max: usize },
     #[error(

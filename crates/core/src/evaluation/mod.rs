@@ -8,7 +8,8 @@
 //!
 //! # Privacy
 //! The sensitivity is that of a [`NonNegativeBall`](crate::wall::Geometry::NonNegativeBall) whose radius $r$ bounds the norm of a
-//! contribution: $r$ under add/remove adjacency, $\sqrt2 r$ under replace-one. The unit is a row of the test data. Bins, clipping
+//! contribution: $r$ under add/remove adjacency, $\sqrt2 r$ under replace-one. The unit is a row of the test data, or all rows of
+//! one [privacy unit](crate::wall::Records::of_units), which contribute the mean of their vectors. Bins, clipping
 //! and scales are public: they depend on the fitted models and on nothing in the test records. Attacked by
 //! `contributions_reach_and_never_exceed_the_radius` and, in `crates/audit`, `evaluations_hold_their_claims`.
 

@@ -3,15 +3,14 @@
 use super::plan::LOG_UNIT;
 use reticent_noise::Coins;
 use std::num::NonZeroU64;
+
 /// An index, drawn with probability proportional to $e^{w/u}$ for integer log weights $w$ and $u$ = [`LOG_UNIT`].
-/// An index, drawn with probability proportional to $e^{w/u}$ for integer log weights $w$ and $u$ = [`LOG_UNIT`].
+///
 /// Rejection sampling: a candidate is proposed uniformly and accepted with probability $e^{(w - w_{\max})/u}$. The
 /// distribution is exact, because every coin is. The heaviest candidate is always accepted, so the expected number of
 /// proposals is at most the number of candidates.
-/// heaviest candidate is always kept, so on average there are at most as many rounds as candidates.
 ///
 /// The running time depends on the weights, as the distribution does. Attacked by `draws_have_their_exact_law`.
-/// Time depends on the weights, as the law does. Attacked by `draws_have_their_exact_law`.
 pub(super) fn index(coins: &mut Coins<'_>, weights: &[i128]) -> usize {
     let top = weights.iter().copied().max().unwrap_or_default();
     let count = NonZeroU64::new(weights.len() as u64).unwrap_or(NonZeroU64::MIN);

@@ -2,7 +2,7 @@
 
 use super::lattice::Lattice;
 use super::records::{Units, starts};
-use super::sum::{Contributor, Total};
+use super::sum::{Contributor, Total, silence_query_panics_once};
 use super::{Plan, Sampler, Sums, WallError};
 use crate::jobs::{self, QuerySpec};
 use reticent_accounting::Adjacency;
@@ -64,7 +64,7 @@ pub struct Job {
 #[serde(deny_unknown_fields)]
 pub struct Partial {
     job: [u8; 32],
-    /// Disjoint, in increasing order, and with gaps between them.
+    /// Not empty, disjoint, in increasing order, and with gaps between them.
     units: Vec<Range<usize>>,
     sums: Total,
 }
@@ -75,6 +75,7 @@ fn refused<T>(fault: &'static str) -> Result<T, WallError> {
 
 impl Job {
     pub(crate) fn new(description: Description) -> Result<Self, WallError> {
+        silence_query_panics_once();
         let Description { version, sums, records, adjacency, width, query, .. } = &description;
         if version != env!("CARGO_PKG_VERSION") {
             return refused("it is of another version of this library");
@@ -120,7 +121,7 @@ impl Job {
     /// Adds the contributions of consecutive units of one row each, of which the first has this number among all.
     ///
     /// # Errors
-    /// [`WallError::Job`] if rows are incomplete, or units are beyond the stated number or in the sum already.
+    /// [`WallError::Job`] if rows are incomplete, units are beyond the stated number or in the sum already, or the sum is of another job.
     pub fn add_rows(&self, first: usize, rows: &[f64], to: &mut Partial) -> Result<(), WallError> {
         self.add(first, rows, &[], to)
     }
@@ -162,6 +163,8 @@ impl Job {
         let free = sum.units.get(place).is_none_or(|later| units.end <= later.start);
         if sum.job != self.digest {
             return refused("it is of another job");
+        } else if !sum.sums.fits(&self.lattice, self.description.sums.width) {
+            return refused("it has another width");
         } else if !free || units.start > units.end || units.end > self.units() {
             return refused("units are missing from the job, or are in two parts of the sum");
         }
@@ -183,6 +186,10 @@ impl Job {
         for Partial { job, units, sums } in parts {
             if job != self.digest {
                 return refused("it is of another job");
+            }
+            let apart = units.windows(2).all(|pair| pair[0].end < pair[1].start);
+            if !apart || units.iter().any(Range::is_empty) {
+                return refused("its ranges of units are empty, not in order, or without gaps");
             }
             if !units.is_empty() && seen.insert(units.clone()) {
                 units.iter().try_for_each(|units| self.claim(&mut all, units))?;

@@ -202,17 +202,23 @@ fn overlapping_partial_sums_are_refused() {
         let text = String::from_utf8(part(&job, 0..1).write()).unwrap();
         Partial::read(text.replace(r#"{"start":0,"end":1}"#, units).as_bytes()).unwrap()
     };
-    for units in [
-        r#"{"start":5,"end":4}"#,
-        r#"{"start":0,"end":401}"#,
-        r#"{"start":3,"end":18446744073709551615}"#,
-        r#"{"start":3,"end":5},{"start":4,"end":6}"#,
-        r#"{"start":3,"end":5},{"start":3,"end":5}"#,
-    ] {
+    for units in [r#"{"start":0,"end":401}"#, r#"{"start":3,"end":18446744073709551615}"#] {
         assert_eq!(fault(job.join(vec![forged(units)])), OVERLAP, "{units}");
     }
-    let none = job.join(vec![forged(r#"{"start":7,"end":7}"#), forged("")]).unwrap();
-    assert!(none == job.nothing().sums || none == part(&job, 0..1).sums);
+    // Empty ranges claim no unit, so that their sums would be those of nobody.
+    for units in [
+        r#"{"start":5,"end":5}"#,
+        r#"{"start":5,"end":4}"#,
+        r#"{"start":3,"end":5},{"start":7,"end":7}"#,
+        r#"{"start":3,"end":5},{"start":4,"end":6}"#,
+        r#"{"start":3,"end":5},{"start":3,"end":5}"#,
+        r#"{"start":3,"end":5},{"start":5,"end":6}"#,
+        r#"{"start":8,"end":9},{"start":3,"end":5}"#,
+    ] {
+        assert!(fault(job.join(vec![forged(units)])).contains("ranges of units"), "{units}");
+    }
+    // Without ranges there are no units, and the sums are dropped.
+    assert!(job.join(vec![forged("")]).unwrap() == job.nothing().sums);
 }
 
 /// The sums of a repetition do not matter: an error would depend on them.
@@ -260,8 +266,13 @@ fn partial_sums_of_other_jobs_are_refused() {
     assert_eq!(fault(job.join(vec![part(&job, 10..UNITS), forged])), "it is of another job");
     for sums in [Total::Units(vec![0; 2]), Total::Units(Vec::new()), Total::Squares(vec![0; WIDTH])] {
         let short = Partial { sums, ..part(&job, 0..10) };
+        let mut to = Partial { units: Vec::new(), ..short.clone() };
         assert_eq!(fault(job.join(vec![short])), "it has another width");
+        assert_eq!(fault(job.add_rows(0, &[1.0; 3], &mut to)), "it has another width");
     }
+    let squares = self::job(outer(), &products());
+    let mut to = Partial { sums: Total::Units(vec![0; 10]), ..squares.nothing() };
+    assert_eq!(fault(squares.add_rows(0, &[1.0; 3], &mut to)), "it has another width");
     // Every release has a job of its own, even of the same query.
     let place = {
         let mut kept: Vec<Partial> = Vec::new();
@@ -417,6 +428,38 @@ fn worker() {
     }
     let name = std::env::var("RETICENT_TEST_JOB_PART").unwrap();
     fs::write(folder.join(name), part.write()).unwrap();
+}
+
+/// A process that adds rows to a job has no wall, and its output may be in a log: the message of a query that panics is not printed there either.
+#[test]
+fn messages_of_panicking_queries_of_jobs_are_not_printed() {
+    struct Secret;
+    impl Query for Secret {
+        fn width(&self) -> usize {
+            WIDTH
+        }
+        fn contribute(&self, record: &[f64], _: &mut [f64]) {
+            panic!("the record is {record:?}");
+        }
+    }
+    const JOB: &str = "RETICENT_TEST_PANICKING_JOB";
+    if let Ok(text) = std::env::var(JOB) {
+        let job = Job { query: Box::new(Secret), ..Job::read(text.as_bytes()).unwrap() };
+        let mut part = job.nothing();
+        job.add_rows(0, &values(), &mut part).unwrap();
+        assert!(part.sums == job.nothing().sums);
+        return;
+    }
+    let text = String::from_utf8(job(ball(), &counts()).write()).unwrap();
+    let name = "wall::job::tests::messages_of_panicking_queries_of_jobs_are_not_printed";
+    let child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", name, "--nocapture"])
+        .env(JOB, text)
+        .output()
+        .unwrap();
+    let output = String::from_utf8_lossy(&child.stderr) + String::from_utf8_lossy(&child.stdout);
+    assert!(child.status.success() && output.contains("1 passed"), "{output}");
+    assert!(!output.contains("the record is"), "{output}");
 }
 
 fn spawn(folder: &Path, units: Range<usize>, part: &str) -> Child {

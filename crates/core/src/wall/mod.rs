@@ -163,6 +163,12 @@ impl Wall {
         self.guarantee
     }
 
+    /// The public number of rows that a unit [counts as at least](Records::counting_at_least).
+    #[must_use]
+    pub fn rows_per_unit(&self) -> usize {
+        self.records.least
+    }
+
     /// Enters the next stage of the plan, with the same records encoded anew. Ids are those of the plan of that
     /// stage, and groups of earlier stages are closed.
     ///

@@ -51,7 +51,7 @@ impl Shape {
 impl Scratch {
     /// Computes one contribution: its values in its blocks of this size. Nothing of another record remains in the
     /// working memory. An absent record, a query that panics, and one that repeats a block or names a missing one
-    /// contribute nothing; returns whether the record is present and the query did not panic.
+    /// have no blocks and no values; returns whether the record is present and the query did not panic.
     fn contribute(
         &mut self,
         record: &[f64],
@@ -63,8 +63,6 @@ impl Scratch {
         blocks.clear();
         real.clear();
         if !record.iter().fold(true, |so_far, x| so_far & x.is_finite()) {
-            // The lattice maps it as any contribution that is not finite.
-            real.resize(if size < width { 0 } else { width }, f64::NAN);
             return false;
         }
         SILENT.set(true);
@@ -79,7 +77,8 @@ impl Scratch {
         }));
         SILENT.set(false);
         if outcome.is_err() {
-            real.fill(f64::NAN);
+            blocks.clear();
+            real.clear();
         }
         outcome.is_ok()
     }
@@ -115,15 +114,11 @@ impl Scratch {
         total.iter_mut().for_each(|x| *x /= counted);
         std::mem::swap(&mut self.blocks, &mut names);
         std::mem::swap(&mut self.real, &mut total);
-        if size == width && self.blocks.is_empty() {
-            // No row contributes: an absent record.
-            self.real.clear();
-            self.real.resize(width, f64::NAN);
-        }
         self.unit = (names, total);
     }
 
-    /// Computes the contribution of a unit.
+    /// Computes the contribution of a unit. A dense one without values is that of an absent record, which the lattice maps as any that is not finite:
+    /// 0 may be outside the domain. Attacked by `contributions_without_values_stay_in_their_box`.
     #[inline(always)]
     fn contribute_unit(
         &mut self,
@@ -135,6 +130,9 @@ impl Scratch {
             self.contribute(rows, query, size, width);
         } else {
             self.contribute_mean(rows, query, (shape, size, width));
+        }
+        if size == width && self.real.is_empty() {
+            self.real.resize(width, f64::NAN);
         }
     }
 
@@ -254,8 +252,8 @@ thread_local! {
     static SILENT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Keeps the messages of queries that panic from being printed: they may reveal the record. Every wall installs this hook of the process once, in
-/// front of the one that was there, which gets all other panics. A program that sets a hook of its own later must call it again.
+/// Keeps the messages of queries that panic from being printed: they may reveal the record. Every wall and every job installs this hook of the process
+/// once, in front of the one that was there, which gets all other panics. A program that sets a hook of its own later must call it again.
 pub fn silence_query_panics() {
     let hook = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
@@ -265,7 +263,7 @@ pub fn silence_query_panics() {
     }));
 }
 
-/// The same, for all walls of the process together.
+/// The same, for all walls and jobs of the process together.
 pub(super) fn silence_query_panics_once() {
     static ONCE: Once = Once::new();
     ONCE.call_once(silence_query_panics);
@@ -295,6 +293,15 @@ impl Total {
     /// Zeros for a release of this width.
     pub(super) fn zeros(lattice: &Lattice, width: usize) -> Self {
         if lattice.outer.is_some() { Self::Squares(vec![0; width]) } else { Self::Units(vec![0; width]) }
+    }
+
+    /// Whether it is a sum of a release of this width.
+    pub(super) fn fits(&self, lattice: &Lattice, width: usize) -> bool {
+        match self {
+            Self::Units(sums) => lattice.outer.is_none() && sums.len() == width,
+            Self::Squares(sums) => lattice.outer.is_some() && sums.len() == width,
+            Self::Plain(_) => false,
+        }
     }
 
     /// Adds another part of the sum; returns whether it was one.

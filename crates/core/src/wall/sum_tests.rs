@@ -278,3 +278,61 @@ fn absent_records_contribute_nothing() {
     let mut absent = Records::new(vec![f64::NAN, 1.0, 1.0, 1.0, 1.0], BLOCKS).unwrap();
     assert!(of(&mut absent, &Blocks(|_: &mut Vec<usize>| ()), &lattice).iter().all(|sum| *sum == 0));
 }
+
+/// A box far from 0: a query that panics, or names no block or a wrong one, must not contribute the 0 vector, which is a hundred diameters away. Rows and
+/// units of several rows, exchanged for each other.
+#[test]
+fn contributions_without_values_stay_in_their_box() {
+    struct Odd;
+    impl Query for Odd {
+        fn width(&self) -> usize {
+            WIDTH
+        }
+        fn blocks(&self, record: &[f64], blocks: &mut Vec<usize>) {
+            match record[0] as usize {
+                1 => {}
+                2 => blocks.push(1),
+                3 => blocks.extend([0, 0]),
+                4 => panic!("before a block"),
+                5 => {
+                    blocks.push(0);
+                    panic!("after a block");
+                }
+                _ => blocks.push(0),
+            }
+        }
+        fn contribute(&self, record: &[f64], out: &mut [f64]) {
+            assert!(record[0] != 6.0, "in the contribution");
+            if record[0] != 1.0 {
+                out.copy_from_slice(&record[1..]);
+            }
+        }
+    }
+    silence_query_panics();
+    let geometry = Geometry::Box { lower: vec![100.0; WIDTH], upper: vec![101.0; WIDTH] };
+    for kind in [Distance::Norm, Distance::Diameter] {
+        let lattice = Lattice::new(&geometry, WIDTH, kind, 2.0, Resolution::Bits23).unwrap();
+        let allowed = lattice.resolution.units_per_sigma() as f64 / 2.0;
+        let row = |odd: u32, x: f64| [vec![f64::from(odd)], vec![x; WIDTH]].concat();
+        let of_rows = |rows: &[Vec<f64>]| {
+            let mut records = Records::of_units(rows.concat(), WIDTH + 1, &[rows.len()]).unwrap();
+            of(&mut records, &Odd, &lattice)
+        };
+        let (low, high) = (of_rows(&[row(0, 100.0)]), of_rows(&[row(0, 101.0)]));
+        for odd in 1..=6 {
+            for rows in [vec![row(odd, 100.5)], vec![row(odd, 100.5); 3]] {
+                let found = of_rows(&rows);
+                assert_eq!(found, low, "{kind:?} {odd}: the point nearest to 0");
+                let others = if kind == Distance::Norm {
+                    vec![vec![0; WIDTH]]
+                } else {
+                    vec![low.clone(), high.clone()]
+                };
+                for other in others {
+                    let squares = found.iter().zip(&other).map(|(a, b)| ((a - b) as f64).powi(2));
+                    assert!(squares.sum::<f64>().sqrt() <= allowed, "{kind:?} {odd}");
+                }
+            }
+        }
+    }
+}

@@ -16,7 +16,7 @@ mod value;
 pub use read::{Batch, Batches, Rows, Stream, Table};
 
 pub(crate) use levels::{Levels, Place};
-pub(crate) use stored::{numbers, texts};
+pub(crate) use stored::{has_texts, numbers, texts};
 pub(crate) use value::{Value, number, truth};
 
 use column::ColumnEncoder;
@@ -98,7 +98,7 @@ impl Encoder {
         let encoder = ColumnEncoder::new(column, is_target, self.width)?;
         self.width += encoder.width();
         let few = matches!(column.kind(), Kind::Categorical { .. });
-        self.wanted.push(Wanted { name: column.name().to_owned(), few });
+        self.wanted.push(Wanted { name: column.name().to_owned(), few, unit: false });
         self.columns.push(encoder);
         Ok(())
     }
@@ -116,7 +116,9 @@ impl Encoder {
     /// The same, which also reads the column that has the privacy unit of each record: [`Batch::units`].
     #[must_use]
     pub(crate) fn with_units(mut self, column: &str, secret: UnitSecret) -> Self {
-        self.units = Some(UnitColumn { place: self.place_of(column), secret });
+        let place = self.place_of(column);
+        self.wanted[place].unit = true;
+        self.units = Some(UnitColumn { place, secret });
         self
     }
 
@@ -124,7 +126,7 @@ impl Encoder {
     fn place_of(&mut self, name: &str) -> usize {
         let known = self.wanted.iter().position(|wanted| wanted.name == name);
         known.unwrap_or_else(|| {
-            self.wanted.push(Wanted { name: name.to_owned(), few: false });
+            self.wanted.push(Wanted { name: name.to_owned(), few: false, unit: false });
             self.wanted.len() - 1
         })
     }
@@ -169,7 +171,7 @@ impl Encoder {
     /// Encodes a batch: one row of it is one record, and becomes one row of the table.
     ///
     /// # Errors
-    /// [`TableError::NoColumn`] and [`TableError::TwoColumns`]. No value and no type is an error.
+    /// [`TableError::NoColumn`], [`TableError::TwoColumns`] and [`TableError::NoUnits`]. No value is an error, and no type of a feature or target.
     pub fn encode(&self, batch: &RecordBatch) -> Result<Table, TableError> {
         let batch = project(batch, &self.wanted)?;
         let (rows, mut values) = (batch.num_rows(), Vec::with_capacity(batch.num_rows() * self.width));

@@ -2,7 +2,7 @@
 //!
 //! The writer of a file may have inferred its types from the values: one text among numbers makes texts of all of them, one
 //! missing value makes 1.0 of 1. So a stored value counts as what its text would count as in a CSV file, whatever the
-//! type of its column, and no type is an error:
+//! type of its column, and no type of a feature or target is an error:
 //!
 //! | stored | as a text |
 //! |---|---|
@@ -87,6 +87,17 @@ pub(crate) fn texts(array: &ArrayRef) -> LargeBinaryArray {
             array => each(array, |row| moment(array, row)),
             _ => missing(array.len())
         ),
+    }
+}
+
+/// Whether values of this type have texts. A column of nulls could have them: writers choose this type if all values are missing.
+pub(crate) fn has_texts(declared: &DataType) -> bool {
+    match declared {
+        DataType::Dictionary(_, values) => has_texts(values),
+        DataType::RunEndEncoded(_, values) => has_texts(values.data_type()),
+        DataType::Timestamp(_, Some(zone)) => zone.parse::<Tz>().is_ok(),
+        DataType::Interval(_) => false,
+        single => !single.is_nested(),
     }
 }
 

@@ -92,7 +92,7 @@ impl Schema {
             return Err(SchemaError::NoFeatures.into());
         }
         let wanted: Vec<Wanted> =
-            names.iter().map(|name| Wanted { name: name.clone(), few: false }).collect();
+            names.iter().map(|name| Wanted { name: name.clone(), few: false, unit: false }).collect();
         let mut surveys = vec![Survey::default(); names.len()];
         let mut chunks = source.chunks(&wanted, 8192);
         while let Some(chunk) = chunks.next_chunk()? {

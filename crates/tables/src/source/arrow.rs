@@ -17,7 +17,7 @@ use std::sync::Arc;
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, FieldRef, Schema};
 
-use super::{Declared, Found, Wanted, positions};
+use super::{Declared, Found, Wanted, typed_positions};
 use crate::caught::caught;
 use crate::error::TableError;
 
@@ -62,13 +62,8 @@ fn readable<T>(call: impl FnOnce() -> Result<T, ArrowError>) -> Result<T, TableE
 
 /// The wanted columns of a batch, in the wanted order.
 pub(crate) fn project(batch: &RecordBatch, wanted: &[Wanted]) -> Result<RecordBatch, TableError> {
-    let places = find(batch.schema_ref(), wanted)?;
+    let places = typed_positions(Path::new(NAME), batch.schema_ref(), wanted)?;
     batch.project(&places).map_err(|_| TableError::Reader)
-}
-
-fn find(schema: &Schema, wanted: &[Wanted]) -> Result<Vec<usize>, TableError> {
-    let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
-    positions(Path::new(NAME), &names, wanted)
 }
 
 /// Hands out rows of batches, some at a time.
@@ -90,7 +85,7 @@ impl Reader {
             Batches::Opened(open) => {
                 let reader = readable(|| open())?;
                 // A column that is missing is an error without any batch too.
-                find(&reader.schema(), wanted)?;
+                typed_positions(Path::new(NAME), &reader.schema(), wanted)?;
                 Box::new(reader)
             }
         };

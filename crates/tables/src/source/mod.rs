@@ -19,11 +19,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchReader};
-use arrow_schema::{ArrowError, DataType};
+use arrow_schema::{ArrowError, DataType, Schema};
 use flate2::read::MultiGzDecoder;
 use layout::ends_with;
 use spool::Spool;
 
+use crate::encode::has_texts;
 use crate::error::TableError;
 
 /// How the records of a data set are stored.
@@ -313,6 +314,8 @@ pub(crate) struct Wanted {
     pub(crate) name: String,
     /// Whether few different texts are expected. Parquet files have these as a dictionary, which is faster to look up.
     pub(crate) few: bool,
+    /// Whether it has the privacy unit of each record.
+    pub(crate) unit: bool,
 }
 
 /// Some records of the wanted columns, in the wanted order.
@@ -414,4 +417,15 @@ fn positions(file: &Path, names: &[&str], wanted: &[Wanted]) -> Result<Vec<usize
         }
     };
     wanted.iter().map(position).collect()
+}
+
+/// Where the wanted columns are, by their declared types: one with the privacy unit must have texts, since all rows would be units of their own.
+fn typed_positions(file: &Path, schema: &Schema, wanted: &[Wanted]) -> Result<Vec<usize>, TableError> {
+    let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+    let positions = positions(file, &names, wanted)?;
+    let mut units = wanted.iter().zip(&positions).filter(|(column, _)| column.unit);
+    match units.find(|(_, position)| !has_texts(schema.field(**position).data_type())) {
+        Some((column, _)) => Err(TableError::NoUnits { file: file.to_owned(), column: column.name.clone() }),
+        None => Ok(positions),
+    }
 }

@@ -20,7 +20,7 @@ use parquet::errors::Result as ParquetResult;
 use parquet::file::metadata::{FileMetaData, ParquetMetaData, ParquetMetaDataBuilder};
 use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
 
-use super::{Declared, Format, Found, Wanted, positions};
+use super::{Declared, Format, Found, Wanted, typed_positions};
 use crate::caught::caught;
 use crate::error::TableError;
 
@@ -106,8 +106,7 @@ pub(super) struct Reader {
 impl Reader {
     pub(super) fn open(file: &Path, columns: &[Wanted], rows: usize) -> Result<Self, TableError> {
         let (open, metadata) = declared(file)?;
-        let names: Vec<&str> = metadata.schema().fields().iter().map(|field| field.name().as_str()).collect();
-        let wanted = positions(file, &names, columns)?;
+        let wanted = typed_positions(file, metadata.schema(), columns)?;
         let few = wanted.iter().zip(columns).filter(|(_, column)| column.few).map(|(&position, _)| position);
         let metadata = undamaged(file, || with_bytes(&metadata, &few.collect::<Vec<_>>()))?;
         let is_nested = |&position: &usize| metadata.schema().field(position).data_type().is_nested();

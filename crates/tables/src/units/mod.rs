@@ -35,7 +35,8 @@ pub(crate) type UnitSecret = [u8; 32];
 
 /// Numbers of a unit that are kept at most, 32 MB: of one with more rows, a random part counts.
 const MAX_NUMBERS: usize = 1 << 22;
-/// Parts that rows are divided into by their units, and the bytes of each that are collected before they are written.
+/// Parts that rows are divided into by their units, and the bytes of each that are collected before they are written: 64 MB with the room that a vector
+/// grows by.
 const PARTS: usize = 2048;
 const PART_BYTES: usize = 1 << 14;
 /// Numbers in a block of units that is handed over, unless a single unit has more.
@@ -77,7 +78,11 @@ pub struct Collector {
     max: usize,
     coins: ChaCha20Rng,
     kept: Group,
-    parts: Option<Parts>,
+    /// Whether rows are divided into parts, since they are too many to be kept.
+    divided: bool,
+    parts: Parts,
+    /// Where units go from the parts.
+    grouped: Sealed,
 }
 
 /// Rows that are divided by unit, in a temporary file.
@@ -158,12 +163,20 @@ impl Encoder {
 impl Collector {
     /// Collects rows of `width` numbers, of which at most `max` are kept in memory. Of each unit at most `most` rows count, and never more than 32 MB.
     ///
+    /// # Privacy
+    /// Temporary files are made before a row is read, whether they will be needed or not: the number of rows is private, and does not decide whether a
+    /// folder that cannot have them is an error. Attacked by `a_folder_without_temporary_files_is_an_error_for_any_rows`.
+    ///
     /// # Errors
-    /// If the operating system has no random numbers.
+    /// If the operating system has no random numbers, or no temporary files.
     pub fn new(width: usize, most: Option<usize>, max: usize) -> Result<Self, TableError> {
-        let coins = ChaCha20Rng::from_seed(sealed::key().map_err(|error| no_room(&error))?);
         let most = most.unwrap_or(usize::MAX).min(max_rows(width));
-        Ok(Self { width, most, max, coins, kept: Group::default(), parts: None })
+        let made = || {
+            let coins = ChaCha20Rng::from_seed(sealed::key()?);
+            let (kept, parts, grouped) = (Group::default(), Parts::new()?, Sealed::new()?);
+            Ok(Self { width, most, max, coins, kept, divided: false, parts, grouped })
+        };
+        made().map_err(|error| no_room(&error))
     }
 
     /// Adds rows, one after the other, with the unit of each; `None` for one that is a unit of its own.
@@ -182,13 +195,14 @@ impl Collector {
                 coin: self.coins.next_u64(),
                 values,
             };
-            match &mut self.parts {
-                Some(parts) => parts.add(&row)?,
-                None => self.kept.add(&row),
+            if self.divided {
+                self.parts.add(&row)?;
+            } else {
+                self.kept.add(&row);
             }
         }
-        if self.parts.is_none() && self.kept.size() > self.max {
-            let mut parts = Parts::new()?;
+        if !self.divided && self.kept.size() > self.max {
+            self.divided = true;
             let kept = std::mem::take(&mut self.kept);
             let units: HashMap<usize, UnitKey> = kept.units.iter().map(|(key, unit)| (*unit, *key)).collect();
             let mut order: Vec<(usize, usize)> = Vec::new();
@@ -198,9 +212,8 @@ impl Collector {
             order.sort_unstable();
             for (row, unit) in order {
                 let values = &kept.values[row * self.width..(row + 1) * self.width];
-                parts.add(&Row { unit: units[&unit], coin: kept.coins[row], values })?;
+                self.parts.add(&Row { unit: units[&unit], coin: kept.coins[row], values })?;
             }
-            self.parts = Some(parts);
         }
         Ok(())
     }
@@ -215,23 +228,23 @@ impl Collector {
 
     fn grouped(mut self) -> io::Result<UnitRows> {
         let (width, most) = (self.width, self.most);
-        let Some(mut parts) = self.parts.take() else {
+        if !self.divided {
             self.kept.prune(most);
             let group = &self.kept;
             let rows = group.rows.iter().map(|rows| rows.len() as u32).collect();
             let values =
                 group.rows.iter().flat_map(|rows| group.unit(rows, width)).flatten().copied().collect();
             return Ok(UnitRows { width, rows, store: Store::Kept(values) });
-        };
+        }
         let mut written = Writer {
-            sealed: Sealed::new()?,
+            sealed: self.grouped,
             units: Vec::new(),
             block: Vec::new(),
             waiting: 0,
             rows: Vec::new(),
         };
         for part in 0..PARTS {
-            let group = parts.group(part, width, most)?;
+            let group = self.parts.group(part, width, most)?;
             for rows in &group.rows {
                 written.push(rows.len(), group.unit(rows, width))?;
             }
@@ -261,6 +274,8 @@ impl Parts {
         if waiting.len() >= PART_BYTES {
             blocks.push(self.sealed.append(waiting)?);
             waiting.clear();
+            // A wide row must not leave its room in every part.
+            waiting.shrink_to(PART_BYTES);
         }
         Ok(())
     }

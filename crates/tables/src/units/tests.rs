@@ -132,3 +132,40 @@ fn a_pass_ends_when_it_is_told_to() {
     });
     assert_eq!(calls, 1);
 }
+
+/// Rows of 64 kB: every part of 2048 would keep the room of one.
+#[test]
+fn wide_rows_leave_no_room_behind() {
+    let mut parts = Parts::new().unwrap();
+    for (width, count) in [(3, 20_000), (1 << 13, 64)] {
+        for row in 0..count {
+            parts.add(&Row { unit: UnitKey::from(row % 32), coin: row, values: &vec![1.0; width] }).unwrap();
+            let room = |part: &(Vec<u8>, Vec<usize>)| part.0.capacity();
+            assert!(room(&parts.waiting[row as usize % 32]) <= 2 * PART_BYTES, "{width} {row}");
+        }
+    }
+    let held: usize = parts.waiting.iter().map(|(waiting, _)| waiting.capacity()).sum();
+    assert!(held <= 2 * PARTS * PART_BYTES, "{held}");
+}
+
+/// In a process whose folder for temporary files is missing: few rows are the same error as many, and there is none only if there are files for all of them.
+#[cfg(unix)]
+#[test]
+fn a_folder_without_temporary_files_is_an_error_for_any_rows() {
+    const CHILD: &str = "RETICENT_TEST_NO_TEMPORARY_FILES";
+    if std::env::var_os(CHILD).is_some() {
+        for max in [usize::MAX, 0] {
+            let made = Collector::new(1, None, max).err();
+            assert_eq!(made, Some(TableError::NoTemporary { kind: io::ErrorKind::NotFound }));
+        }
+        return;
+    }
+    let child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "units::tests::a_folder_without_temporary_files_is_an_error_for_any_rows"])
+        .env(CHILD, "1")
+        .env("TMPDIR", "/nowhere/at/all")
+        .output()
+        .unwrap();
+    let output = String::from_utf8_lossy(&child.stdout);
+    assert!(child.status.success() && output.contains("1 passed"), "{output}");
+}

@@ -11,16 +11,17 @@ use arrow_array::{
     Decimal64Array, Decimal128Array, Decimal256Array, DictionaryArray, DurationSecondArray,
     FixedSizeBinaryArray, FixedSizeListArray, Float32Array, Float64Array, Int8Array, Int16Array, Int64Array,
     IntervalDayTimeArray, IntervalMonthDayNanoArray, IntervalYearMonthArray, LargeBinaryArray,
-    LargeStringArray, ListArray, NullArray, RecordBatch, RunArray, StringArray, StringViewArray, StructArray,
-    Time32SecondArray, Time64NanosecondArray, TimestampMicrosecondArray, TimestampMillisecondArray,
-    TimestampNanosecondArray, UInt16Array, UInt64Array, UnionArray,
+    LargeStringArray, ListArray, NullArray, RecordBatch, RecordBatchIterator, RecordBatchReader, RunArray,
+    StringArray, StringViewArray, StructArray, Time32SecondArray, Time64NanosecondArray,
+    TimestampMicrosecondArray, TimestampMillisecondArray, TimestampNanosecondArray, UInt16Array, UInt64Array,
+    UnionArray,
 };
 use arrow_cast::cast;
 use arrow_schema::{DataType, Field, UnionFields};
 use parquet::data_type::{ByteArray, ByteArrayType};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
-use reticent_tables::{Check, Encoder, Schema, Source};
+use reticent_tables::{Check, Encoder, Schema, Source, TableError, UnitRows};
 use tempfile::TempDir;
 
 use crate::tables::{array, folder, rows, write_csv, write_parquet};
@@ -210,6 +211,65 @@ fn no_value_and_no_type_is_an_error() {
             assert_eq!(rows(&own, &file).unwrap_or_else(|error| panic!("{name}: {error}")).len(), ROWS);
         }
     }
+}
+
+/// All rows of a column whose type has no texts would be units of their own, whatever is in it: such a column is refused as the privacy unit by its type, before
+/// a value is read. So is one of times whose zone has a name in place of an offset, as in Parquet files: these values are missing too. One of nulls has the
+/// type of a file in which all values are missing, and is none of them.
+#[test]
+fn a_unit_column_whose_type_has_no_texts_is_refused() {
+    let folder = folder();
+    let without = [
+        "list",
+        "struct",
+        "zoned",
+        "years",
+        "days",
+        "months",
+        "nowhere",
+        "of_lists",
+        "fixed_list",
+        "map",
+        "union",
+    ];
+    let stored = |name: &'static str, column: ArrayRef| {
+        let constant = ("constant", array(Float64Array::from(vec![0.5; ROWS])));
+        Source::open(write_parquet(&folder, &format!("{name}.parquet"), vec![(name, column), constant]))
+            .expect("a file")
+    };
+    let batch = |name: &'static str, column: ArrayRef| {
+        let constant = ("constant", array(Float64Array::from(vec![0.5; ROWS])), true);
+        RecordBatch::try_from_iter_with_nullable([constant, (name, column, true)]).expect("one length")
+    };
+    let files = columns().into_iter().map(|(name, column)| (name, stored(name, column)));
+    let batches = columns().into_iter().chain(columns_of_batches());
+    let batches = batches.map(|(name, column)| (name, Source::from_batches([batch(name, column)])));
+    for (name, source) in files.collect::<Vec<_>>().into_iter().chain(batches) {
+        let text = r#"features = [{ name = "constant", kind = "numeric", bounds = [0, 1] }]"#;
+        let schema = Schema::parse(&format!("privacy_unit = \"{name}\"\n{text}")).expect("a schema");
+        match UnitRows::read(&schema, &source, 1000, &mut || false) {
+            Err(error) => {
+                assert!(
+                    matches!(error, TableError::NoUnits { .. }) && without.contains(&name),
+                    "{name}: {error}"
+                );
+            }
+            Ok(units) => assert!(
+                !without.contains(&name) && units.is_some_and(|units| units.count() == ROWS),
+                "{name}"
+            ),
+        }
+    }
+    // A reader is refused without any batch.
+    let empty = batch("list", list()).schema();
+    let source = Source::from_readers(move || {
+        Ok(Box::new(RecordBatchIterator::new(Vec::new(), Arc::clone(&empty)))
+            as Box<dyn RecordBatchReader + Send>)
+    });
+    let schema =
+        "privacy_unit = \"list\"\nfeatures = [{ name = \"constant\", kind = \"numeric\", bounds = [0, 1] }]";
+    let read = UnitRows::read(&Schema::parse(schema).expect("a schema"), &source, 1000, &mut || false);
+    assert!(matches!(read, Err(TableError::NoUnits { .. })));
 }
 
 /// The same values, stored in many types, have the same codes: whoever wrote the file may have inferred the type from

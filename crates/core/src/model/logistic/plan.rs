@@ -401,7 +401,8 @@ impl LogisticPlan {
         let (ids, known) = match self.count_noise {
             Some(_) => {
                 let released = wall.sum(ids[0], &KnownTargets)?;
-                (&ids[1..], KnownTargets::read(&released, self.records, self.adjacency))
+                let rows = wall.rows_per_unit();
+                (&ids[1..], KnownTargets::read(&released, self.records, self.adjacency, rows))
             }
             None => (ids, self.records as f64),
         };

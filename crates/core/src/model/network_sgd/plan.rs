@@ -277,8 +277,8 @@ impl DpSgdPlan {
         let released = wall.sum(residuals, &Residuals { shape, weights: &weights, largest })?;
         // Noise may make it negative; its standard deviation is the smallest distinguishable value.
         let one = COUNTED * largest * largest;
-        let (count, count_sd) = (released.values[1] / one, released.noise_sd[1] / one);
-        let n = KnownTargets::estimate(count, count_sd, self.records, self.adjacency);
+        let count = (released.values[1] / one, released.noise_sd[1] / one);
+        let n = KnownTargets::estimate(count, self.records, self.adjacency, wall.rows_per_unit());
         let floor = (released.noise_sd[0] / n).max(1e-12 * largest * largest);
         let noise_variance = (released.values[0] / n).max(floor);
         let projections = u64::from(released.values[0] / n < floor);

@@ -59,7 +59,7 @@ impl RegressionPlan {
     pub fn fit_through(&self, wall: &mut Wall) -> Result<(RegressionPosterior, u64), FitError> {
         let (_, releases) = self.releases()?;
         let released = wall.sum(releases.count, &KnownTargets)?;
-        let records = KnownTargets::read(&released, self.records, self.adjacency);
+        let records = KnownTargets::read(&released, self.records, self.adjacency, wall.rows_per_unit());
         let (mut frame, mut observed, mut projections) = (Frame::new(self.inputs), Vec::new(), 0);
         // Of the residual variance, relative to it.
         let mut error = 1.0;
