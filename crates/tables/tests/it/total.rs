@@ -214,24 +214,12 @@ fn no_value_and_no_type_is_an_error() {
 }
 
 /// All rows of a column whose type has no texts would be units of their own, whatever is in it: such a column is refused as the privacy unit by its type, before
-/// a value is read. So is one of times whose zone has a name in place of an offset, as in Parquet files: these values are missing too. One of nulls has the
-/// type of a file in which all values are missing, and is none of them.
+/// a value is read. One of nulls has the type of a file in which all values are missing, and is none of them.
 #[test]
 fn a_unit_column_whose_type_has_no_texts_is_refused() {
     let folder = folder();
-    let without = [
-        "list",
-        "struct",
-        "zoned",
-        "years",
-        "days",
-        "months",
-        "nowhere",
-        "of_lists",
-        "fixed_list",
-        "map",
-        "union",
-    ];
+    let without =
+        ["list", "struct", "years", "days", "months", "nowhere", "of_lists", "fixed_list", "map", "union"];
     let stored = |name: &'static str, column: ArrayRef| {
         let constant = ("constant", array(Float64Array::from(vec![0.5; ROWS])));
         Source::open(write_parquet(&folder, &format!("{name}.parquet"), vec![(name, column), constant]))
