@@ -8,7 +8,7 @@ from typing import Any
 
 #: Neutral colours that suit light and dark notebooks.
 _STYLE = (
-    "<style>.reticent table{border-collapse:collapse;font-variant-numeric:tabular-nums}.reticent td,.reticent th{padding:.15em .7em;"
+    "<style>.reticent table{border-collapse:collapse;margin:.5em 0 1em;font-variant-numeric:tabular-nums}.reticent td,.reticent th{padding:.15em .7em;white-space:nowrap;"
     "text-align:right;border-bottom:1px solid rgba(128,128,128,.3)}.reticent td:first-child,.reticent th:first-child{text-align:left}"
     ".reticent summary{cursor:pointer}</style>"
 )
@@ -42,6 +42,22 @@ def columns(rows: Sequence[Sequence[str]]) -> str:
     count = max((len(row) for row in rows), default=0)
     widths = [max((len(row[k]) for row in rows if k < len(row)), default=0) for k in range(count)]
     return "".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() + "\n" for row in rows)
+
+
+def rounded_up(epsilon: float) -> str:
+    """An upper bound with five digits, not below it."""
+    import math
+
+    if not math.isfinite(epsilon) or epsilon <= 0.0:
+        return str(epsilon)
+    digits = max(4 - math.floor(math.log10(epsilon)), 0)
+    return f"{math.ceil(epsilon * 10**digits - 1e-9) / 10**digits:.{digits}f}"
+
+
+def power(delta: float) -> str:
+    """A small number without a zero in its exponent: 1e-6."""
+    mantissa, mark, exponent = f"{delta:g}".partition("e")
+    return f"{mantissa}e{int(exponent)}" if mark else mantissa
 
 
 def short(value: float, sd: float | None = None) -> str:

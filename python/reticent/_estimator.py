@@ -18,9 +18,24 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import _core
-from ._errors import BudgetWarning, CuratorWarning, ModelWarning, SchemaError, SettingsError, Stopped, public, read_file
+from ._errors import BudgetWarning, CuratorWarning, DataError, ModelWarning, SchemaError, SettingsError, Stopped, public, read_file
 from ._progress import reporter
-from ._tables import Records, codes, column, column_names, is_frame, is_path, level_texts, matrix, matrix_table, table, target_vector
+from ._tables import (
+    Records,
+    check_columns,
+    codes,
+    column,
+    column_names,
+    date_columns,
+    is_frame,
+    is_lazy,
+    is_path,
+    level_texts,
+    matrix,
+    matrix_table,
+    table,
+    target_vector,
+)
 from .model import Array, Model
 from .results import Evaluation, Plan, Receipt, Report, Summary
 from .schema import Schema, bounds, facts_of, levels
@@ -164,7 +179,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         finally:
             end()
         for notice in notices:
-            warnings.warn(f"NOT PRIVATE, for the curator of the records: {notice}", CuratorWarning, stacklevel=3)
+            warnings.warn(notice, CuratorWarning, stacklevel=3)
         if session is not None:
             session._again = None
         self._accept(Model(core))
@@ -235,15 +250,26 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
                 raise SettingsError("the target of files is one of their columns", "leave `y` out, and name the target in the schema")
             self._set_features(stated, None)
             return stated, os.fspath(X)
+        if is_lazy(X):
+            raise DataError("a lazy table has no rows yet", "give `table.collect()`")
         target = self._kind != "nothing"
+        if target and y is None and stated is not None and is_frame(X):
+            check_columns(X, column_names(X), [cast(str, stated.target)], " as target")
         if target and y is None and not (stated is not None and is_frame(X) and stated.target in column_names(X)):
             raise ValueError(
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y is None; a table with the target of the schema needs none"
             )
         if stated is not None:
             self._set_features(stated, None)
-            only = [*stated.features, *(name for name in (stated.target, stated.privacy_unit) if name is not None)]
-            data = table(X, only) if is_frame(X) else self._of_matrix(matrix(X, self._may_be_empty()), stated.features)
+            unit = getattr(self, "privacy_unit", None) or stated.privacy_unit
+            needed = [*stated.features, *([] if unit is None else [str(unit)])]
+            if is_frame(X):
+                data = table(X, needed if stated.target is None else [*needed, stated.target])
+                check_columns(X, data.names, stated.features)
+                check_columns(X, data.names, needed, " as privacy unit")
+                self._check_dates(X, stated)
+            else:
+                data = self._of_matrix(matrix(X, self._may_be_empty()), stated.features)
             schema = stated
         else:
             schema, data = self._unstated(X, y)
@@ -257,6 +283,16 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     def _may_be_empty(self) -> bool:
         """Whether there are any records is private under add-remove adjacency: no error may depend on it."""
         return self.adjacency == "add-remove"
+
+    @staticmethod
+    def _check_dates(X: Records, schema: Schema) -> None:
+        numeric = [item["name"] for item in schema.columns["features"] if item["kind"] == "numeric"]
+        for name in date_columns(X, numeric):
+            warnings.warn(
+                f"column {name!r} has dates where the schema has numbers: all of its values count as missing. Count days or years from a public date instead.",
+                ModelWarning,
+                stacklevel=5,
+            )
 
     def _of_matrix(self, values: Array, names: Sequence[str]) -> Any:
         if values.shape[1] != len(names):
@@ -354,7 +390,9 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
                 X = matrix(X)
             validate_data(self, X, reset=False, skip_check_array=True)
         if is_frame(X):
-            return table(X, self.schema_.features)
+            data = table(X, self.schema_.features)
+            check_columns(X, data.names, self.schema_.features)
+            return data
         values = matrix(X)
         names = list(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
         if names is not None and len(names) == values.shape[1]:
@@ -439,6 +477,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         if stated is None:
             raise SchemaError("a plan needs a schema", "give the estimator a `schema`, or plan(records, schema=...)")
         options = {name: value for name, value in self._options().items() if name not in ("ledger", "out", "overwrite", "holdout", "records")}
+        if not isinstance(records, numbers.Integral):
+            raise SettingsError("a plan needs the public number of records, and no table", "give a number, such as plan(records=4000)")
         arguments = (self._declared["name"], stated._core, _whole(records, "records"), json.dumps(options))
         content = json.loads(_core.plan(*arguments))
         expected = json.loads(_core.forecast(*arguments, int(forecast), int(seed))) if forecast else None
@@ -486,6 +526,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         schema = self.schema_
         needed = [*schema.features, *(name for name in (schema.target, schema.privacy_unit) if name is not None)]
         data = table(X, needed) if is_frame(X) else self._of_matrix(matrix(X), schema.features)
+        if is_frame(X):
+            check_columns(X, data.names, [name for name in needed if y is None or name != schema.target])
         if y is None or schema.target is None:
             return data
         return data.with_column(schema.target, self._target_column(schema, target_vector(y), data.rows))

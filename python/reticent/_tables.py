@@ -5,6 +5,7 @@ No value of a record is an error: what cannot be converted is missing. What othe
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
@@ -43,6 +44,39 @@ def _is_pandas(records: Records) -> bool:
     return hasattr(records, "iloc") and hasattr(records, "columns") and hasattr(records, "dtypes")
 
 
+def is_lazy(records: Records) -> bool:
+    """Whether records are a query that is not run yet, of polars."""
+    return hasattr(records, "collect") and hasattr(records, "collect_schema")
+
+
+def check_columns(records: Records, found: Sequence[str], needed: Sequence[str], role: str = "") -> None:
+    """Refuse a table without a column that the schema names. Names of columns are public."""
+    missing = [name for name in needed if name not in found]
+    if not missing:
+        return
+    names = column_names(records)
+    alike = difflib.get_close_matches(missing[0].lower(), {name.lower() for name in names}, n=1)
+    close = next((name for name in names if alike and name.lower() == alike[0]), None)
+    has = ", ".join(repr(name) for name in names[:20]) + (", ..." if len(names) > 20 else "")
+    raise DataError(
+        f"the table has no column {', '.join(repr(name) for name in missing)}, which the schema names{role}",
+        f"is it {close!r}?" if close else f"it has {has or 'no columns'}",
+    )
+
+
+def date_columns(records: Records, names: Sequence[str]) -> list[str]:
+    """Columns whose type is a date, a time or a duration. Types are public."""
+    found = []
+    for name in names:
+        try:
+            dtype = records.schema.field(name).type if hasattr(records, "schema") and hasattr(records.schema, "field") else records[name].dtype
+        except Exception:
+            continue
+        if str(dtype).lower().startswith(("date", "time", "duration")):
+            found.append(name)
+    return found
+
+
 def column_names(records: Records) -> list[str]:
     """The names of the columns of a table. Names are public."""
     if isinstance(records, Table):
@@ -58,7 +92,12 @@ def table(records: Records, only: Sequence[str] | None = None) -> Table:
     """A table of named columns. Of a pandas table only the named columns are converted."""
     if isinstance(records, Table):
         return records
+    if is_lazy(records):
+        raise DataError("a lazy table has no rows yet", "give `table.collect()`")
     if isinstance(records, Mapping):
+        single = next((str(name) for name, values in records.items() if isinstance(values, (bool, int, float, np.number, str))), None)
+        if single is not None:
+            raise DataError(f"column {single!r} is one value", 'give a list of values for each column, such as {"age": [50, 61]}')
         chosen = [(str(name), values) for name, values in records.items() if only is None or str(name) in only]
         return Table.from_columns([(name, column(values)) for name, values in chosen])
     if _is_pandas(records):
@@ -71,6 +110,15 @@ def table(records: Records, only: Sequence[str] | None = None) -> Table:
 
 
 def _arrow(records: Records) -> Table:
+    if getattr(records, "ndim", 2) == 1 or (hasattr(records, "name") and not hasattr(records, "columns")):
+        raise DataError("one column is not a table", 'give a table of one column, such as frame[["age"]]')
+    if any("\0" in name for name in getattr(records, "columns", ()) if isinstance(name, str)):
+        # Polars ends the process when it exports such a name.
+        raise DataError("the name of a column has a null character", "rename the column")
+    if type(records).__module__.startswith("polars"):
+        # Columns of nulls alone have a type of their own, which polars exports in a form that cannot be read.
+        nulls = [name for name, dtype in records.schema.items() if str(dtype) == "Null"]
+        records = records.cast(dict.fromkeys(nulls, float)) if nulls else records
     try:
         found = Table.from_arrow(records)
     except Exception:  # The message may contain a value.
@@ -105,6 +153,10 @@ def matrix(values: Any, empty: bool = False) -> np.ndarray[Any, Any]:
     """
     if _is_sparse(values):
         raise TypeError("Sparse data was passed, but dense data is required: use '.toarray()' to convert it to a dense array")
+    if is_lazy(values):
+        raise DataError("a lazy table has no rows yet", "give `table.collect()`")
+    if isinstance(values, list) and values and isinstance(values[0], Mapping):
+        raise DataError("a list of dicts is not a table", "give pandas.DataFrame(list) or polars.DataFrame(list)")
     array = safely(lambda: np.asarray(values), "the matrix cannot be read")
     if array.ndim == 0:
         raise ValueError("Expected 2D array, got scalar array instead. Reshape your data: one row for each record")
@@ -229,7 +281,7 @@ def _labels(values: Any) -> np.ndarray[Any, Any]:
 
 def target_vector(values: Any) -> Any:
     """A target with one dimension. A column of a matrix is one too, with a warning."""
-    if isinstance(values, (Mapping, str, bytes)) or not hasattr(values, "__len__"):
+    if isinstance(values, (Mapping, str, bytes)) or not (hasattr(values, "__len__") or hasattr(values, "__array__")):
         raise DataError(f"a target of type {type(values).__name__} cannot be read", "give one value for each record: a list, an array or a column")
     shape = getattr(values, "shape", None)
     if shape is None:

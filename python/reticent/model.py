@@ -12,7 +12,7 @@ import numpy as np
 
 from . import _core
 from ._errors import FileError, SettingsError, public, read_file
-from ._tables import Records, is_frame, is_path, matrix, matrix_table, table
+from ._tables import Records, check_columns, is_frame, is_path, matrix, matrix_table, table
 from .results import Evaluation, Receipt, Report, Summary
 from .schema import Schema
 from .session import Session
@@ -82,7 +82,10 @@ class Model:
 
     def summary(self) -> Summary:
         """The posterior of each parameter, in the units of the schema."""
-        return Summary(json.loads(self._core.summary()), self._core.sentence(), self._core.text())
+        # The receipt has a place of its own here, and the command line another way to fit.
+        lines = self._core.text().partition("\nReceipt\n")[0].splitlines()
+        text = "\n".join(line for line in lines if not line.startswith("reticent fit ")) + "\n"
+        return Summary(json.loads(self._core.summary()), self._core.sentence(), text)
 
     def report(self, session: Session | None = None) -> Report:
         """One HTML page about the model: effects, parameters, cost and assumptions. It is as public as the model.
@@ -216,7 +219,9 @@ class Model:
         if is_path(records):
             raise SettingsError("a file is predicted by the command line", "read it into a table, or use `reticent predict`")
         if is_frame(records):
-            return table(records, features)
+            found = table(records, features)
+            check_columns(records, found.names, features)
+            return found
         values = matrix(records)
         if values.shape[1] != len(features):
             raise ValueError(f"X has {values.shape[1]} features, but the model is expecting {len(features)} features as input")
@@ -262,6 +267,9 @@ class Model:
             About how many test records there are: a public guess, for add-remove adjacency.
         """
         data = os.fspath(records) if is_path(records) else table(records)
+        if not isinstance(data, str):
+            schema = self.schema
+            check_columns(records, data.names, [name for name in (*schema.features, schema.target, schema.privacy_unit) if name is not None])
         if epsilon is None:
             return cast("dict[str, Any]", json.loads(self._core.evaluate(data)))
         options = {"epsilon": float(epsilon), "delta": float(delta), "adjacency": adjacency, "records": number}

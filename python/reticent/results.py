@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import html
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -11,6 +13,15 @@ from typing import Any
 from . import _display as display
 
 __all__ = ["Amount", "Evaluation", "Plan", "Receipt", "Report", "Summary"]
+
+#: Accountants in words.
+_METHODS = {
+    "exact": "exact Gaussian composition",
+    "pld": "privacy loss distributions",
+    "rdp": "Renyi DP",
+    "zcdp": "zero-concentrated DP",
+    "composition": "composition of pure mechanisms",
+}
 
 
 class Amount:
@@ -126,7 +137,9 @@ class Plan(Mapping[str, Any]):
     def _cost(self) -> str:
         if not self["cost"]:
             return "NOT PRIVATE: no noise"
-        return f"Cost: epsilon {self.epsilon:.5g} at delta {self.delta:g}, {self['cost']['adjacency']} adjacency, by {self['cost']['method']}"
+        cost, epsilon = self["cost"], display.rounded_up(self["cost"]["epsilon"]["upper"])
+        method = _METHODS.get(cost["method"], cost["method"])
+        return f"Cost: epsilon {epsilon}, delta {display.power(cost['delta'])}, {cost['adjacency']} adjacency ({method})"
 
     def _releases(self) -> list[tuple[str, ...]]:
         weights = [release["times"] / release["noise_multiplier"] ** 2 if release["noise_multiplier"] else 0.0 for release in self["releases"]]
@@ -193,7 +206,8 @@ class Summary(list[dict[str, Any]]):
         if isinstance(key, str):
             found = next((row for row in self if row["name"] == key), None)
             if found is None:
-                raise KeyError(key)
+                close = difflib.get_close_matches(key, names := [row["name"] for row in self], n=3, cutoff=0.3)
+                raise KeyError(f"there is no parameter {key!r}; names are such as {', '.join(repr(name) for name in close or names[:3])}")
             return found
         return super().__getitem__(key)
 
@@ -218,8 +232,8 @@ class Summary(list[dict[str, Any]]):
             note = f" ({item['note']})" if item["note"] else ""
             direction = "" if item["direction"] is None else f"{item['direction']:.3f}" if item["direction"] <= 0.999 else "> 0.999"
             interval = f"[{display.short(low, sd)}, {display.short(high, sd)}]" if sd > 0 else ""
-            parts = (display.short(item["records_sd"]), display.short(item["privacy_sd"])) if sd > 0 else ("", "")
-            return (item["name"] + note, display.short(item["mean"], sd), display.short(sd), interval, direction, *parts, item["unit"] or "")
+            parts = (display.short(item["records_sd"], sd), display.short(item["privacy_sd"], sd)) if sd > 0 else ("", "")
+            return (item["name"] + note, display.short(item["mean"], sd), display.short(sd, sd), interval, direction, *parts, item["unit"] or "")
 
         shown = [row(item) for item in self[:60]]
         header = ("", "mean", "sd", "95 % interval", "direction", "sd: records", "sd: privacy", "unit")
@@ -271,3 +285,22 @@ class Evaluation(Mapping[str, Any]):
         return self._text
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        def row(name: str, figure: Mapping[str, Any]) -> tuple[str, ...]:
+            sd = math.hypot(figure["records_sd"], figure["privacy_sd"])
+            numbers = [display.short(figure[key], sd) for key in ("value", "lower", "upper", "records_sd", "privacy_sd")]
+            return (name, numbers[0], f"[{numbers[1]}, {numbers[2]}]", *numbers[3:])
+
+        content = self["evaluated"]
+        header = ("value", "95 % interval", "sd: records", "sd: privacy")
+        parts = [display.paragraph("Private evaluation on test records", strong=True)]
+        parts += [display.table(("", *header), [row("number of test records", content["records"])])]
+        for name, model in zip(self["models"], content["models"]):
+            parts.append(display.table((name, *header), [row(figure["name"], figure) for figure in model["figures"]]))
+            bins = [row(f"{item['predicted']:.3f}", item["observed"]) for item in model.get("calibration") or []]
+            if bins:
+                parts.append(display.table(("predicted probability", "observed", *header[1:]), bins))
+        parts += [display.paragraph(note) for note in self["notes"]]
+        receipt = self._text.partition("\nReceipt of the test records\n")[2]
+        return display.box(*parts, display.details("receipt of the test records", [line.removeprefix("- ") for line in receipt.strip().split("\n")]))

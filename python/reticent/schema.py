@@ -133,6 +133,8 @@ def _number(value: Any, name: str) -> float:
     import math
     import numbers
 
+    if hasattr(value, "isoformat") or type(value).__name__ == "datetime64":
+        raise SchemaError(f"`{name}` is a date, and columns are numbers", "count days or years from a public date, in the table and in the bounds")
     if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(value):
         raise SchemaError(f"`{name}` is not a finite number", "state what is publicly known")
     return float(value)
@@ -153,6 +155,10 @@ def facts_of(name: str, fact: Any) -> Facts:
     if isinstance(fact, Sequence) and not isinstance(fact, (str, bytes)):
         return levels(fact)
     hint = "give bounds(low, high), a pair of numbers, bool, a list of levels, levels([...]) or words([...])"
+    if fact in (int, float):
+        hint = 'a number needs public bounds: bounds(low, high), or bounds("private", within=(low, high))'
+    if fact is str:
+        hint = "list the public levels of the column, or the public vocabulary of a text: words([...])"
     raise SchemaError(f"what is known about {name!r} is not clear", hint)
 
 
@@ -169,6 +175,19 @@ def toml(value: Any) -> str:
     if isinstance(value, int):
         return str(value)
     return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+class Check(dict[str, Any]):
+    """**Not private**: what a schema makes of a data set, for whoever holds it."""
+
+    def __init__(self, content: Mapping[str, Any], text: str) -> None:
+        super().__init__(content)
+        self._text = text
+
+    def __str__(self) -> str:
+        return self._text
+
+    __repr__ = __str__
 
 
 class Schema:
@@ -277,6 +296,16 @@ class Schema:
     def assuming_public(cls, records: Records, target: str | None = None) -> Schema:
         """**Not private**: bounds and levels as they occur in the records. Receipts state that they were assumed to be public."""
         return cls._of(_core.Schema.assuming_public(table(records), target))
+
+    @public
+    def check(self, records: Records) -> Check:
+        """**Not private**: count the values of a data set that the schema does not allow, and how often rows repeat in columns that look like identifiers.
+
+        For whoever holds the records. A fit takes every value; this finds misspelt levels and wrong units before it. State bounds and levels from what is
+        publicly known, not from what a check shows.
+        """
+        found, text = _core.check(self._core, os.fspath(records) if is_path(records) else table(records))
+        return Check(json.loads(found), text)
 
     def save(self, file: str | os.PathLike[str]) -> None:
         """Write the schema to a TOML file."""

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, cast
 
 from . import _core
-from ._errors import SettingsError, public
+from ._errors import BudgetError, SettingsError, public
 from .results import Amount
 from .schema import Schema
 
@@ -72,7 +72,14 @@ class Session:
         """
         if schema is not None and privacy_unit is not None:
             raise SettingsError("a schema states its own privacy unit", "leave `privacy_unit` out")
-        _core.create(os.fspath(ledger), data_set, float(epsilon), float(delta), adjacency, None if schema is None else schema._core, privacy_unit)
+        failure: BudgetError | None = None
+        try:
+            _core.create(os.fspath(ledger), data_set, float(epsilon), float(delta), adjacency, None if schema is None else schema._core, privacy_unit)
+        except BudgetError as error:
+            failure = error
+        if failure is not None:
+            again = "already in the ledger" in failure.message
+            raise BudgetError(failure.message, f"its budget is fixed: open it with Session({os.fspath(ledger)!r}, {data_set!r})" if again else failure.hint)
         return cls(ledger, data_set, folder=folder)
 
     def account(self) -> dict[str, Any]:
@@ -143,7 +150,7 @@ class Session:
         return f"Session({os.fspath(self.ledger)!r}, data_set={self.data_set!r})"
 
     def __str__(self) -> str:
-        return f"data set {self.data_set!r}: {self.account()['remaining_text']}"
+        return cast(str, self.account()["remaining_text"]).replace("; ", ";\n")
 
     def _repr_html_(self) -> str:
         account = self.account()
@@ -153,4 +160,4 @@ class Session:
             '<div style="width:24em;height:.7em;border:1px solid rgba(128,128,128,.6);border-radius:.35em;overflow:hidden">'
             f'<div style="width:{100 * share:.1f}%;height:100%;background:#3b6ea5"></div></div>'
         )
-        return f"<div><b>{html.escape(self.data_set)}</b>: {html.escape(account['remaining_text'])}{bar}</div>"
+        return f"<div>{html.escape(account['remaining_text'])}{bar}</div>"

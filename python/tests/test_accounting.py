@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 import reticent.accounting as acc
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from reticent.accounting import (
     AccountingError,
@@ -446,6 +446,8 @@ convertible = st.builds(
 
 @given(st.lists(st.tuples(st.integers(1, 50), convertible), max_size=4))
 def test_conversion_and_back_is_the_identity(dp: Any, parts: list[tuple[int, Event]]) -> None:
+    # Rounding up at the largest epsilon leaves the domain.
+    assume(all(part.releases[0][0].parameter < 20.0 for _, part in parts if part.releases[0][0].mechanism == "pure"))
     event = compose(n * part for n, part in parts)
     for adjacency, noise_over in [("add-remove", None), ("replace-one", "norm"), ("replace-one", "sensitivity")]:
         there = to_dp_accounting(event, adjacency=adjacency, noise_over=noise_over)  # type: ignore[arg-type]

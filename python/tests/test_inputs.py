@@ -149,3 +149,59 @@ def test_large_tables_are_streamed(days: rt.Schema, patients: dict[str, Any]) ->
     kept = PrivateLinearRegression(epsilon=None, schema=days).fit(patients).coef_
     read_again = PrivateLinearRegression(epsilon=None, schema=days, memory=1000).fit(patients).coef_
     np.testing.assert_allclose(read_again, kept, rtol=1e-12)
+
+
+def test_messages_name_what_is_missing(patients: dict[str, Any], stays: rt.Schema) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(patients)
+    model = PrivateLogisticRegression(schema=stays, progress=False)
+    with pytest.raises(rt.DataError, match=r"no column 'age'.*\n.*is it 'Age'\?"):
+        model.fit(frame.rename(columns={"age": "Age"}))
+    with pytest.raises(rt.DataError, match="no column 'stays', which the schema names as target"):
+        model.fit(frame.drop(columns="stays"))
+    with pytest.raises(rt.DataError, match="no column 'person', which the schema names as privacy unit"):
+        PrivateLogisticRegression(schema=stays, privacy_unit="person").fit(frame)
+    fitted = model.fit(frame)
+    for call in (fitted.predict, fitted.model_.predict, fitted.evaluate):
+        with pytest.raises(rt.DataError, match="no column 'unit'"):
+            call(frame.drop(columns="unit"))
+    with pytest.raises(rt.DataError, match="one column is not a table"):
+        model.fit(frame["age"], frame["stays"])
+    with pytest.raises(rt.DataError, match="'age' is one value"):
+        fitted.predict({"age": 50, "smoker": True, "unit": "A"})
+    with pytest.raises(rt.DataError, match="list of dicts"):
+        fitted.predict([{"age": 50, "smoker": True, "unit": "A"}])
+    with pytest.raises(KeyError, match=r"coefficient\[age\]"):
+        fitted.summary()["age"]
+
+
+def test_types_that_hold_no_numbers_are_reported(patients: dict[str, Any], stays: rt.Schema) -> None:
+    model = PrivateLogisticRegression(schema=stays, progress=False)
+    with pytest.warns(rt.ModelWarning, match="column 'age' has dates"):
+        model.fit({**patients, "age": np.full(4000, np.datetime64("2020-01-01"))})
+    with pytest.raises(rt.SchemaError, match="is a date"):
+        rt.bounds(datetime.date(2020, 1, 1), datetime.date(2021, 1, 1))
+    with pytest.raises(rt.SchemaError, match=r"\n.*needs public bounds"):
+        rt.Schema.of({"age": float})
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame(patients)
+    with pytest.raises(rt.DataError, match="lazy"):
+        model.fit(frame.lazy())
+    with pytest.raises(rt.DataError, match="null character"):
+        model.fit(frame.with_columns(polars.lit(1).alias("\0")))
+    nothing = frame.with_columns(smoker=polars.lit(None))
+    assert np.isfinite(model.fit(nothing).coef_).all()
+
+
+def test_the_privacy_unit_of_an_estimator_is_read_from_the_table(patients: dict[str, Any], stays: rt.Schema) -> None:
+    model = PrivateLogisticRegression(schema=stays, privacy_unit="person", progress=False)
+    assert model.fit({**patients, "person": np.arange(4000) // 4}).receipt_["records"] == 1000
+
+
+def test_a_check_counts_what_a_schema_does_not_allow(days: rt.Schema, patients: dict[str, Any]) -> None:
+    units = patients["unit"].astype(object)
+    units[:3] = "a"
+    found = days.check({**patients, "unit": units})
+    column = next(column for column in found["columns"] if column["name"] == "unit")
+    assert column["unknown"]["count"] == 3
+    assert str(found).startswith("NOT PRIVATE")

@@ -41,6 +41,13 @@ def test_fits_are_charged_and_refused(session: rt.Session, patients: dict[str, A
     np.testing.assert_array_equal(rt.load(kept).predict(patients)["probability_true"], model.predict_proba(patients)[:, 1])
 
 
+def test_a_data_set_gets_its_budget_once(session: rt.Session) -> None:
+    with pytest.raises(rt.BudgetError) as refused:
+        rt.Session.create(session.ledger, "ward", epsilon=5, delta=1e-5)
+    assert refused.value.hint is not None and "Session(" in refused.value.hint
+    assert rt.Session(session.ledger, "ward").cap == session.cap
+
+
 def test_cross_validation_charges_each_fold(session: rt.Session, patients: dict[str, Any]) -> None:
     from sklearn.model_selection import cross_val_score
 

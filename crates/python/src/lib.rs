@@ -41,7 +41,7 @@ mod _core {
     #[pymodule_export]
     use super::query::query;
     #[pymodule_export]
-    use super::schema::{Schema, template};
+    use super::schema::{Schema, check, template};
     #[pymodule_export]
     use super::session::{account, cancel, create, history};
     #[pymodule_export]

@@ -121,3 +121,15 @@ pub(crate) fn source(py: Python<'_>, given: &Bound<'_, PyAny>) -> PyResult<Sourc
         Err(_) => Source::open(given.extract::<std::path::PathBuf>()?).or_raise(py),
     }
 }
+
+/// **Not private**: what a schema makes of records, as JSON and as text.
+#[pyfunction]
+pub(crate) fn check(
+    py: Python<'_>,
+    schema: &Schema,
+    records: &Bound<'_, PyAny>,
+) -> PyResult<(String, String)> {
+    let source = source(py, records)?;
+    let check = py.detach(|| reticent::Check::new(&schema.schema, &source)).or_raise(py)?;
+    Ok((json(&check), reticent_report::text::check(&check, &source)))
+}

@@ -33,7 +33,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut least = f64::INFINITY;
     for _ in 0..repetitions.parse::<u32>()? {
         let begin = seconds();
-        Fit::new(model, &schema)?.privacy(Privacy::new(1.0, 1e-8, Adjacency::ReplaceOne)?).run(batches.clone())?;
+        Fit::new(model, &schema)?
+            .privacy(Privacy::new(1.0, 1e-8, Adjacency::ReplaceOne)?)
+            .run(batches.clone())?;
         least = least.min(seconds() - begin);
     }
     println!("{least}");
