@@ -325,9 +325,17 @@ impl<'a> Run<'a> {
         // Losses that rounding may have moved down are moved up, and the reverse.
         let shift = if side == Side::Upper { shift - displacement } else { shift + displacement };
         let outwards = if side == Side::Upper { 1.0 + 1e-15 } else { 1.0 - 1e-15 };
-        match self.query {
-            Query::Epsilon(delta) => (composed.epsilon(delta) - shift).max(0.0) * outwards,
-            Query::Delta(epsilon) => composed.delta(epsilon + shift) * outwards,
+        let (value, unbounded) = match self.query {
+            Query::Epsilon(delta) => ((composed.epsilon(delta) - shift) * outwards, f64::INFINITY),
+            Query::Delta(epsilon) => (composed.delta(epsilon + shift) * outwards, 1.0),
+        };
+        // A tilt beyond the range of a double leaves no weights to trust.
+        if composed.log_mass.is_finite() && !value.is_nan() {
+            value.max(0.0)
+        } else if side == Side::Upper {
+            unbounded
+        } else {
+            0.0
         }
     }
 }
