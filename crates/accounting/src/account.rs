@@ -135,6 +135,9 @@ pub fn account(event: &Event, adjacency: Adjacency, delta: f64, method: Method) 
     account_by(event, adjacency, delta, method, PldAccountant::default())
 }
 
+/// The largest number of releases for which the optimal composition is a sum over outcomes; a closed form bounds that of more.
+const MAX_EXACT_COMPOSITION: u64 = 1_000_000_000;
+
 /// [`account`], with the precision of `pld` where that accountant is used.
 pub(crate) fn account_by(
     event: &Event,
@@ -169,7 +172,9 @@ pub(crate) fn account_by(
             let releases = pure_releases(event, adjacency)?;
             let epsilon = match releases[..] {
                 [] => 0.0,
-                [(epsilon, times)] => composition::optimal_epsilon(epsilon, 0.0, times, delta)?,
+                [(epsilon, times)] if times <= MAX_EXACT_COMPOSITION => {
+                    composition::optimal_epsilon(epsilon, 0.0, times, delta)?
+                }
                 _ => {
                     let parts: Vec<_> =
                         releases.iter().map(|&(epsilon, times)| (epsilon, 0.0, times)).collect();
@@ -241,16 +246,23 @@ fn auto(event: &Event, adjacency: Adjacency, delta: f64, pld: PldAccountant) -> 
     // resolution: Renyi DP may be tighter there. For bounded ranges the lower bound of the pair does not apply then.
     let is_range = |release: &Release| matches!(release.mechanism, Mechanism::BoundedRange { .. });
     let ranged = event.releases()?.iter().any(|(release, _)| is_range(release));
-    if !ranged && tight.epsilon.width() <= 0.1 * tight.epsilon.upper {
+    let is_narrow = tight.epsilon.upper.is_finite() && tight.epsilon.width() <= 0.1 * tight.epsilon.upper;
+    if !ranged && is_narrow {
         return Ok(tight);
     }
-    match account(event, adjacency, delta, Method::Rdp) {
-        Ok(cost) if cost.epsilon.upper < tight.epsilon.upper => {
-            let lower = if ranged { 0.0 } else { tight.epsilon.lower };
-            Ok(Cost { epsilon: Bracket { lower, ..cost.epsilon }, ..cost })
+    let lower = if ranged { 0.0 } else { tight.epsilon.lower };
+    let methods: &[Method] =
+        if is_narrow { &[Method::Rdp] } else { &[Method::Rdp, Method::Zcdp, Method::Composition] };
+    let mut best = tight;
+    for &method in methods {
+        match account(event, adjacency, delta, method) {
+            Ok(cost) if cost.epsilon.upper < best.epsilon.upper => {
+                best = Cost { epsilon: Bracket { lower, ..cost.epsilon }, ..cost };
+            }
+            _ => {}
         }
-        _ => Ok(tight),
     }
+    Ok(best)
 }
 
 /// Basic composition at delta 0: the epsilons of pure releases add up, sampled or not; rounded up.

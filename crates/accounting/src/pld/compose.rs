@@ -12,7 +12,7 @@ use std::cell::RefCell;
 use realfft::RealFftPlanner;
 use realfft::num_complex::Complex;
 
-use super::grid::Grid;
+use super::grid::{Grid, accurate_sum};
 
 thread_local! {
     /// Transform plans, cached by size and thread.
@@ -150,9 +150,13 @@ impl Composer {
         let mut scratch = vec![Complex::default(); forward.get_scratch_len().max(backward.get_scratch_len())];
         let mut spectrum = forward.make_output_vec();
         let mut product = vec![Complex::new(1.0, 0.0); spectrum.len()];
-        let precision = 2.0 * f64::EPSILON * (size as f64).log2();
+        // A transform of weights of this sum is wrong by at most this times the sum at each frequency, and by as much times
+        // the norm in the norm: each weight passes one butterfly for each doubling of the size. One costs a
+        // rounding of a sum, of a complex product and of a root of unity, whose angle is rounded too.
+        let precision = 8.0 * f64::EPSILON * (size as f64).log2();
+        let mut errors = vec![0.0; spectrum.len()];
         // Each part is rotated so that its largest weight comes first.
-        let (mut rotation, mut error) = (0, precision);
+        let mut rotation = 0;
         for &(grid, times) in parts {
             let mode = position_of_largest(&grid.weights);
             buffer.fill(0.0);
@@ -168,24 +172,30 @@ impl Composer {
             if dominant {
                 buffer[0] -= largest_weight;
             }
-            let rest = if dominant { (buffer.iter().sum::<f64>() / largest_weight).abs() } else { 1.0 };
+            let rest = if dominant { (accurate_sum(&buffer) / largest_weight).abs() } else { 1.0 };
             let scratch = &mut scratch[..forward.get_scratch_len()];
             forward.process_with_scratch(&mut buffer, &mut spectrum, scratch).expect("sizes fit");
-            for (total, &value) in product.iter_mut().zip(&spectrum) {
+            let n = times as f64;
+            for ((total, error), &value) in product.iter_mut().zip(&mut errors).zip(&spectrum) {
                 // Relative to a dominant weight all others are small, and so are their errors.
-                *total *= if dominant {
-                    power_of_sum(value / largest_weight, rest.ln_1p(), times)
+                let (power, bound) = if dominant {
+                    let z = value / largest_weight;
+                    let power = power_of_sum(z, rest.ln_1p(), times);
+                    let modulus = (1.0 + z).norm() / (1.0 + rest);
+                    let rounding = 4.0 * f64::EPSILON * (4.0 * n * rest + 1.0);
+                    (power, error_of_power(modulus, precision * rest, power.norm(), times, rounding))
                 } else {
-                    integer_power(value, times)
+                    let (power, rounding) = (integer_power(value, times), 1.2 * f64::EPSILON * n);
+                    (power, error_of_power(value.norm(), precision, power.norm(), times, rounding))
                 };
+                *error = *error * (power.norm() + bound) + total.norm() * bound;
+                *total *= power;
             }
-            // The transform of weights that add up to one is accurate to `precision` at each frequency, and its n-th power
-            // to n times that, times the power.
-            error += times as f64 * (precision * rest + f64::EPSILON / times as f64);
         }
         // Parseval's identity turns this into a bound on the weights.
-        let norm = (2.0 * product.iter().map(|z| z.norm_sqr()).sum::<f64>() / size as f64).sqrt();
-        let rounding = error * norm;
+        let root = |sum: f64| (2.0 * sum / size as f64).sqrt();
+        let norm = root(product.iter().map(|z| z.norm_sqr()).sum::<f64>());
+        let rounding = 1.001 * (root(errors.iter().map(|error| error * error).sum()) + precision * norm);
         // The imaginary parts that must vanish are rounding errors.
         product[0].im = 0.0;
         product.last_mut().expect("a spectrum is not empty").im = 0.0;
@@ -197,6 +207,10 @@ impl Composer {
         buffer.iter_mut().for_each(|weight| *weight /= size as f64);
         let sum = |f: &dyn Fn(&Grid) -> f64| parts.iter().map(|&(grid, n)| n as f64 * f(grid)).sum::<f64>();
         let model = parts[0].0;
+        // Errors of several copies multiply each other too: (1 + e)^n - 1 for the sum of all absolute errors, and not more
+        // than that factor on the errors of transforms, the sum of which is at most this times their norm.
+        let slack = sum(&|grid| grid.slack);
+        let cross = (slack + sum(&|grid| grid.rounding * (grid.weights.len() as f64).sqrt())).exp();
         let mut grid = Grid {
             side: model.side,
             tilt: model.tilt,
@@ -205,8 +219,8 @@ impl Composer {
             weights: buffer,
             log_mass: sum(&|grid| grid.log_mass),
             infinite: -sum(&|grid| (-grid.infinite).ln_1p()).exp_m1(),
-            slack: sum(&|grid| grid.slack) + 4.0 * lost,
-            rounding: sum(&|grid| grid.rounding) + rounding,
+            slack: slack.exp_m1() + 4.0 * lost,
+            rounding: sum(&|grid| grid.rounding) * cross + rounding,
         };
         grid.normalise();
         grid
@@ -242,6 +256,22 @@ fn position_of_largest(weights: &[f64]) -> usize {
 fn power_of_sum(z: Complex<f64>, c: f64, n: u64) -> Complex<f64> {
     let log_modulus = 0.5 * (2.0 * z.re + z.norm_sqr()).ln_1p() - c;
     Complex::from_polar((n as f64 * log_modulus).exp(), n as f64 * z.im.atan2(1.0 + z.re))
+}
+
+/// A bound on $|\hat z^n - z^n|$ where $|\hat z - z|$ is at most `error`, $|\hat z|$ is `modulus`, its computed
+/// power has the modulus `power`, and computing it has a relative error of `rounding`: $n\,e\,(|\hat z|+e)^{n-1}$.
+fn error_of_power(modulus: f64, error: f64, power: f64, n: u64, rounding: f64) -> f64 {
+    let times = n as f64;
+    let largest = modulus + error;
+    let slope = if n <= 64 {
+        largest.powi(n as i32 - 1)
+    } else if modulus >= 0.5 {
+        power / modulus * (2.0 * (times * error + rounding)).exp()
+    } else {
+        // Nearly nothing.
+        largest.max(0.51).powi(64)
+    };
+    times * error * slope + power * rounding
 }
 
 /// $z^n$ by squaring.

@@ -14,11 +14,11 @@ mod grid;
 mod pair;
 mod step;
 
-use crate::Method;
 use crate::error::{Error, check, check_delta};
 use crate::event::{Adjacency, Event, Mechanism, Release, Sampling};
 use crate::rdp::check_pairing;
 use crate::root::minimum;
+use crate::{Method, composition};
 use compose::{Composer, Precision};
 use grid::Side;
 use pair::{Base, Pair};
@@ -58,6 +58,9 @@ const INITIAL_SHARE: f64 = 2e-4;
 /// The smallest such share: below it rounding errors dominate.
 const MIN_SHARE: f64 = 1e-10;
 
+/// A refinement that lowers the upper end by less than this share of the tolerance is the last.
+const SETTLED: f64 = 0.01;
+
 /// The initial maximum of points of a grid; doubled with each refinement.
 const INITIAL_POINTS: usize = 1 << 12;
 
@@ -68,7 +71,18 @@ const REFINEMENT: f64 = 8.0;
 /// depends on delta only through its logarithm.
 const TAIL_SHARE: f64 = 20.0;
 
+/// Of more releases than this the rounding errors alone would be as large as the result, and only basic composition is
+/// used.
+const MAX_RELEASES: u64 = 1 << 40;
+
+/// The maximum number of releases of randomised response that are summed over all outcomes.
+const MAX_RESPONSES: u64 = 10_000_000;
+
 /// Accountant based on privacy loss distributions.
+///
+/// The upper end of a bracket is never below the true value: errors of rounding are bounded and added, and grow with the
+/// number of releases. It is infinite where the cost is larger than a grid can hold, and for more than $2^{40}$ releases
+/// unless all of them are pure; then it is that of basic composition.
 ///
 /// ```
 /// use reticent_accounting::{Adjacency, Event, Sampling, pld::PldAccountant};
@@ -121,9 +135,23 @@ impl PldAccountant {
         if let Some(exact) = closed_form(&parts, query)? {
             return Ok(exact);
         }
+        // Basic composition, rounded up.
+        let basic = parts.iter().map(|&(pair, times)| times as f64 * pair.pure_epsilon()).sum::<f64>()
+            * (1.0 + 1e-12);
+        let cap = match query {
+            Query::Epsilon(_) => basic,
+            Query::Delta(epsilon) if epsilon >= basic => 0.0,
+            Query::Delta(_) => 1.0,
+        };
+        let unbounded =
+            Bracket { lower: 0.0, upper: if let Query::Epsilon(_) = query { f64::INFINITY } else { 1.0 } };
+        let cap = Bracket { lower: 0.0, upper: cap };
+        if parts.iter().map(|&(_, times)| u128::from(times)).sum::<u128>() > u128::from(MAX_RELEASES) {
+            return Ok(unbounded.intersect(cap));
+        }
         let mut share = INITIAL_SHARE;
         let mut points = INITIAL_POINTS;
-        let mut bracket = on_grid(&parts, query, share, points);
+        let mut bracket = on_grid(&parts, query, share, points).intersect(cap);
         // Two refinements with little effect: rounding or truncation dominates, further ones are futile.
         let mut stalled = 0;
         while bracket.width() > self.tolerance * bracket.upper && share > MIN_SHARE && stalled < 2 {
@@ -131,6 +159,11 @@ impl PldAccountant {
             points *= 2;
             let finer = bracket.intersect(on_grid(&parts, query, share, points));
             stalled = if finer.width() > 0.8 * bracket.width() { stalled + 1 } else { 0 };
+            // Atoms between grid points make the lower end converge slowly. The guarantee is the upper end, and each
+            // refinement gains about an eighth of the one before.
+            if bracket.upper - finer.upper <= SETTLED * self.tolerance * finer.upper && stalled == 0 {
+                return Ok(finer);
+            }
             bracket = finer;
         }
         Ok(bracket)
@@ -179,10 +212,15 @@ fn pairs(releases: &[(Release, u64)], adjacency: Adjacency) -> Result<Vec<(Pair,
     Ok(parts)
 }
 
-/// The cost without a grid: zero without releases, a closed form for a single one.
+/// The cost without a grid: zero without releases, a closed form for a single one and for repeated randomised response.
 fn closed_form(parts: &[(Pair, u64)], query: Query) -> Result<Option<Bracket>, Error> {
     let value = match (parts, query) {
         ([], _) => 0.0,
+        (&[(Pair::Poisson { base: Base::Pure { epsilon }, rate: 1.0 }, times)], _)
+            if times > 1 && times <= MAX_RESPONSES =>
+        {
+            return repeated_response(epsilon, times, query).map(Some);
+        }
         (&[(pair, 1)], Query::Delta(epsilon)) => pair.log_profile(epsilon).exp(),
         (&[(pair, 1)], Query::Epsilon(delta)) => {
             let excess = |epsilon: f64| Ok::<_, Error>(pair.log_profile(epsilon) - delta.ln());
@@ -203,6 +241,30 @@ fn closed_form(parts: &[(Pair, u64)], query: Query) -> Result<Option<Bracket>, E
         _ => return Ok(None),
     };
     Ok(Some(Bracket::exact(value)))
+}
+
+/// The exact composition of randomised response, with a bound on its rounding error.
+fn repeated_response(epsilon: f64, times: u64, query: Query) -> Result<Bracket, Error> {
+    // ln delta: three values of lgamma, about 80 sqrt(k) + 40 logarithms of binomial coefficients, each at most k ln 2 and
+    // rounded when the next is added, and the logarithm of a probability, at most k (epsilon + ln 2).
+    let k = times as f64;
+    let terms = k.min(80.0 * k.sqrt() + 80.0);
+    let error = f64::EPSILON * (8.0 * libm::lgamma(k + 2.0) + (terms + 8.0) * (k + 32.0) + 8.0 * k * epsilon);
+    Ok(match query {
+        Query::Epsilon(delta) => {
+            let value = |delta: f64| match delta {
+                // The search is precise to 1e-13.
+                delta if delta < 1.0 => composition::optimal_epsilon(epsilon, 0.0, times, delta),
+                _ => Ok(0.0),
+            };
+            let lower = value(delta * error.exp())? * (1.0 - 1e-12);
+            Bracket { lower, upper: value(delta * (-error).exp())?.min(k * epsilon * (1.0 + 1e-15)) }
+        }
+        Query::Delta(target) => {
+            let value = composition::optimal_delta(epsilon, 0.0, times, target)?;
+            Bracket { lower: value * (-error).exp(), upper: (value * error.exp()).min(1.0) }
+        }
+    })
 }
 
 /// The bracket from grids of at most `points` points with a discretisation error of at most `share` of epsilon at each level.
@@ -246,21 +308,34 @@ impl<'a> Run<'a> {
 
     /// The bound of one side on the queried quantity.
     fn bound(&self, side: Side) -> f64 {
-        let (mut grids, mut shift, mut log_mass, mut left_out) = (Vec::new(), 0.0, 0.0, 0.0);
+        let mut grids = Vec::new();
+        let (mut shift, mut log_mass, mut left_out, mut displacement) = (0.0, 0.0, 0.0, 0.0);
         for (step, &(_, times)) in self.steps.iter().zip(self.parts) {
             let parts = step.parts(side, self.tilt, times, self.precision);
             grids.extend(parts.grids);
             shift += parts.shift;
             log_mass += parts.log_mass;
             left_out += parts.left_out;
+            displacement += parts.displacement;
         }
         let composer = Composer { precision: self.precision, tail: self.tail };
         let mut composed = composer.compose(grids).expect("there is at least one release");
         composed.log_mass += log_mass;
         composed.slack += left_out;
-        match self.query {
-            Query::Epsilon(delta) => (composed.epsilon(delta) - shift).max(0.0),
-            Query::Delta(epsilon) => composed.delta(epsilon + shift),
+        // Losses that rounding may have moved down are moved up, and the reverse.
+        let shift = if side == Side::Upper { shift - displacement } else { shift + displacement };
+        let outwards = if side == Side::Upper { 1.0 + 1e-15 } else { 1.0 - 1e-15 };
+        let (value, unbounded) = match self.query {
+            Query::Epsilon(delta) => ((composed.epsilon(delta) - shift) * outwards, f64::INFINITY),
+            Query::Delta(epsilon) => (composed.delta(epsilon + shift) * outwards, 1.0),
+        };
+        // A tilt beyond the range of a double leaves no weights to trust.
+        if composed.log_mass.is_finite() && !value.is_nan() {
+            value.max(0.0)
+        } else if side == Side::Upper {
+            unbounded
+        } else {
+            0.0
         }
     }
 }

@@ -1,25 +1,57 @@
 //! One release as a dominating pair of distributions $(P, Q)$, cut into bins of privacy loss.
 //!
 //! The loss is $\ell = \ln(dP/dQ)$ and everything is accounted under $P$. A bin $(\ell_a, \ell_b]$ is known by its
-//! $Q$-mass and by how far its $P$-mass lies above $e^{\ell_a}Q$ and below $e^{\ell_b}Q$. Discretisation needs those two
-//! differences, and each mechanism computes them without cancellation for bins of any width.
+//! $Q$-mass, split between its two edges so that $P$- and $Q$-mass are kept.
+//!
+//! # Rounding
+//! Composition multiplies an error of one release by the number of releases, so two kinds of error are bounded for each
+//! bin, whatever its width:
+//!
+//! - *Mass.* A $P$-mass is right to a few units in the last place. Nothing is a difference of numbers near one:
+//!   a bin uses differences of losses, and the shares of its edges add up to one.
+//! - *Place.* The computed bins are those of a pair whose losses differ from the true ones by at most
+//!   [`Pair::displacement`]. The profile rises with the losses, so shifting all of them up (down) by that much gives an upper
+//!   (lower) bound, and after $T$ releases the shift is $T$ times as large.
 
 use crate::gaussian;
 use crate::normal::{LN_SQRT_2PI, cdf, density, interval};
 use crate::quadrature::Rule;
 
-/// The part of a pair with losses in $(\ell_a, \ell_b]$.
+/// The part of a pair with losses in $(\ell_a, \ell_b]$: its $Q$-mass, split between the edges so that the $P$-mass
+/// is $e^{\ell_a}$ times `down` plus $e^{\ell_b}$ times `up`.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Bin {
-    /// $Q(\text{bin})$.
-    pub mass: f64,
-    /// $P(\text{bin}) - e^{\ell_a}Q(\text{bin}) \ge 0$.
-    pub rise: f64,
-    /// $e^{\ell_b}Q(\text{bin}) - P(\text{bin}) \ge 0$.
-    pub fall: f64,
+    /// The $Q$-mass at $\ell_a$.
+    pub down: f64,
+    /// The $Q$-mass at $\ell_b$.
+    pub up: f64,
 }
 
-/// The unsampled mechanism: a symmetric pair, described by $E = e^{\ell}$ under $Q$.
+impl Bin {
+    /// $Q(\text{bin})$.
+    pub(super) fn mass(self) -> f64 {
+        self.down + self.up
+    }
+
+    /// A bin of this mass with $P-e^{\ell_a}Q$ and $e^{\ell_b}Q-P$ in the ratio of `rise` to `fall`. Only their ratio
+    /// is used, so that an error in them moves mass between the edges and changes none.
+    fn new(mass: f64, rise: f64, fall: f64) -> Self {
+        let (rise, fall) = (rise.max(0.0), fall.max(0.0));
+        let share = if rise + fall > 0.0 { rise / (rise + fall) } else { 1.0 };
+        Self { down: mass * (1.0 - share), up: mass * share }
+    }
+
+    /// Adds an atom of $Q$-mass `q` at a loss within the bin.
+    fn add_atom(&mut self, loss: f64, q: f64, la: f64, lb: f64) {
+        // ln of the ratio of both edges is lb - la; e^l lies between them.
+        let all = (lb - la).exp_m1();
+        let share = ((loss - la).exp_m1() / all).clamp(0.0, 1.0);
+        self.up += q * share;
+        self.down += q * (1.0 - share);
+    }
+}
+
+/// The unsampled mechanism: a symmetric pair, described by its loss $\lambda$.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Base {
     /// $N(1,\sigma^2)$ against $N(0,\sigma^2)$.
@@ -34,75 +66,75 @@ pub(super) enum Base {
     BoundedRange { epsilon: f64 },
 }
 
-impl Base {
-    /// The bin with $E$ in $(E_a, E_b]$; $E_a$ may be negative (then nothing is below it).
-    fn bin(self, ea: f64, eb: f64) -> Bin {
-        match self {
-            Self::Gaussian { sigma } => gaussian_bin(sigma, ea, eb),
-            Self::Laplace { scale } => laplace_bin(scale, ea, eb),
-            Self::Pure { epsilon } => {
-                let truth = 1.0 / (1.0 + (-epsilon).exp());
-                let mut bin = Bin::default();
-                for (e, q) in [(epsilon.exp(), 1.0 - truth), ((-epsilon).exp(), truth)] {
-                    bin.add_atom(e, q, ea, eb);
-                }
-                bin
-            }
-            Self::BoundedRange { epsilon } => {
-                let (low, high) = ((-0.5 * epsilon).exp(), (0.5 * epsilon).exp());
-                // In s = sqrt(E): P(bin) = c (sb - sa), Q(bin) = c (1/sa - 1/sb).
-                let (sa, sb) = (ea.max(0.0).sqrt().clamp(low, high), eb.max(0.0).sqrt().clamp(low, high));
-                let c = high / epsilon.exp_m1();
-                let (width, mass) = (sb - sa, c * (sb - sa) / (sa * sb));
-                Bin {
-                    mass,
-                    rise: c * width * width / sb + (sa * sa - ea) * mass,
-                    fall: c * width * width / sa + (eb - sb * sb) * mass,
-                }
-            }
-        }
-    }
+/// The part of a pair with density $\frac N2 e^{(\lambda-\Lambda)/2}$ under $P$ and $\frac N2 e^{-(\lambda+\Lambda)/2}$
+/// under $Q$ for $|\lambda|\le\Lambda$.
+#[derive(Clone, Copy)]
+struct Spread {
+    /// $\Lambda$.
+    top: f64,
+    /// $N$.
+    scale: f64,
+}
 
-    /// $P(\ell > t)$ and $Q(\ell > t)$.
+impl Spread {
+    /// $P(\lambda > t)$ and $Q(\lambda > t)$.
     fn tails(self, t: f64) -> (f64, f64) {
-        match self {
-            Self::Gaussian { sigma } => {
-                let z = sigma * t + 0.5 / sigma;
-                (cdf(1.0 / sigma - z), cdf(-z))
-            }
-            Self::Laplace { scale } => {
-                let x = 0.5 * (t * scale + 1.0);
-                if t >= 1.0 / scale {
-                    (0.0, 0.0)
-                } else if t < -1.0 / scale {
-                    (1.0, 1.0)
-                } else {
-                    (1.0 - 0.5 * ((x - 1.0) / scale).exp(), 0.5 * (-x / scale).exp())
-                }
-            }
+        let t = t.clamp(-self.top, self.top);
+        let p = -self.scale * (0.5 * (t - self.top)).exp_m1();
+        (p, p * (-0.5 * (self.top + t)).exp())
+    }
+
+    /// $Q$-mass of $(\lambda_a, \lambda_b]$ and $\ln(P/Q)$ there, which is the middle.
+    fn bin(self, a: f64, b: f64) -> (f64, f64) {
+        let (a, b) = (a.clamp(-self.top, self.top), b.clamp(-self.top, self.top));
+        if b <= a {
+            return (0.0, a);
+        }
+        (self.scale * (-0.5 * (self.top + a)).exp() * -(0.5 * (a - b)).exp_m1(), 0.5 * (a + b))
+    }
+}
+
+impl Base {
+    /// Atoms: $\lambda$, $P$- and $Q$-mass.
+    fn atoms(self) -> [(f64, f64, f64); 2] {
+        let (top, more, less) = match self {
+            Self::Gaussian { .. } | Self::BoundedRange { .. } => (0.0, 0.0, 0.0),
+            Self::Laplace { scale } => (1.0 / scale, 0.5, 0.5 * (-1.0 / scale).exp()),
             Self::Pure { epsilon } => {
-                let truth = 1.0 / (1.0 + (-epsilon).exp());
-                if t >= epsilon {
-                    (0.0, 0.0)
-                } else if t >= -epsilon {
-                    (truth, 1.0 - truth)
-                } else {
-                    (1.0, 1.0)
-                }
+                let odds = (-epsilon).exp();
+                (epsilon, 1.0 / (1.0 + odds), odds / (1.0 + odds))
             }
+        };
+        [(top, more, less), (-top, less, more)]
+    }
+
+    /// The part with a density, of mechanisms other than the Gaussian.
+    fn spread(self) -> Option<Spread> {
+        match self {
+            Self::Gaussian { .. } | Self::Pure { .. } => None,
+            Self::Laplace { scale } => Some(Spread { top: 1.0 / scale, scale: 0.5 }),
             Self::BoundedRange { epsilon } => {
-                let (low, high) = ((-0.5 * epsilon).exp(), (0.5 * epsilon).exp());
-                let s = (0.5 * t).exp().clamp(low, high);
-                let c = (high - s) / epsilon.exp_m1();
-                (high * c, c / s)
+                Some(Spread { top: epsilon, scale: -(-epsilon).exp_m1().recip() })
             }
         }
     }
 
-    /// $P(\ell \le t)$ and $Q(\ell \le t)$: by symmetry the tails at $-t$, atoms there included.
-    fn below(self, t: f64) -> (f64, f64) {
-        let (p, q) = self.tails((-t).next_down());
-        (q, p)
+    /// $P(\lambda > t)$ and $Q(\lambda > t)$ without atoms.
+    fn smooth_tails(self, t: f64) -> (f64, f64) {
+        if let Self::Gaussian { sigma } = self {
+            let z = sigma * t + 0.5 / sigma;
+            return (cdf(1.0 / sigma - z), cdf(-z));
+        }
+        self.spread().map_or((0.0, 0.0), |spread| spread.tails(t))
+    }
+
+    /// The largest loss, or a loss that a Gaussian exceeds with negligible probability; see [`Pair::displacement`].
+    fn extent(self) -> f64 {
+        match self {
+            Self::Gaussian { sigma } => 1.0 + 80.0 / sigma + 1.0 / (sigma * sigma),
+            Self::Laplace { scale } => 1.0 / scale,
+            Self::Pure { epsilon } | Self::BoundedRange { epsilon } => epsilon,
+        }
     }
 
     /// $\ln$ of the profile $H_{e^t}(P \Vert Q)$ of the unsampled mechanism, for any real $t$.
@@ -142,57 +174,42 @@ impl Base {
     }
 }
 
-impl Bin {
-    /// Adds the atom with ratio `e` and $Q$-mass `q` if it lies in $(E_a, E_b]$.
-    fn add_atom(&mut self, e: f64, q: f64, ea: f64, eb: f64) {
-        if ea < e && e <= eb {
-            self.mass += q;
-            self.rise += (e - ea) * q;
-            self.fall += (eb - e) * q;
-        }
-    }
-}
-
-fn gaussian_bin(sigma: f64, ea: f64, eb: f64) -> Bin {
-    // Under Q, z is standard normal and E = exp((z - 1/(2 sigma)) / sigma).
-    let standardise = |e: f64| if e > 0.0 { sigma * e.ln() + 0.5 / sigma } else { f64::NEG_INFINITY };
-    let (za, zb) = (standardise(ea), standardise(eb));
-    if zb <= -39.0 || za >= 39.0 {
+/// The bin of $\lambda$ in $(\lambda_a, \lambda_b]$, between the ratios `ea` and `eb`; `ea` may be negative where
+/// $\lambda_a$ is $-\infty$.
+fn gaussian_bin(sigma: f64, (la, lb): (f64, f64), (ea, eb): (f64, f64)) -> Bin {
+    // Under Q, z is standard normal and the ratio is exp((z - 1/(2 sigma)) / sigma).
+    let standardise = |lambda: f64| sigma * lambda + 0.5 / sigma;
+    let (za, zb) = (standardise(la), standardise(lb));
+    if zb <= -39.0 || za >= 39.0 || zb <= za {
         return Bin::default();
     }
     let change = (zb - za) * (1.0 / sigma).max(za.abs()).max(zb.abs()).max(1.0);
     if (zb - za) * (1.0 / sigma).max(1.0) <= 0.75 {
-        let mut bin = Bin::default();
-        // E / ea - 1, from 0 to `widest` across the bin.
+        // The ratio over that at the lower edge, less 1: from 0 to `widest` across the bin.
         let widest = ((zb - za) / sigma).exp_m1();
-        for (z, w) in Rule::short(change).on(za, zb) {
+        let (mut mass, mut rise, mut fall) = (0.0, 0.0, 0.0);
+        for (z, w) in panels(za, zb, change) {
             let weight = w * density(z);
             let above = ((z - za) / sigma).exp_m1();
-            bin.mass += weight;
-            bin.rise += weight * ea * above;
-            bin.fall += weight * ea * (widest - above);
+            mass += weight;
+            rise += weight * above;
+            fall += weight * (widest - above);
         }
-        return bin;
+        return Bin::new(mass, rise, fall);
     }
     let (q, p) = (interval(za, zb), interval(za - 1.0 / sigma, zb - 1.0 / sigma));
-    Bin { mass: q, rise: (p - ea * q).max(0.0), fall: (eb * q - p).max(0.0) }
+    Bin::new(q, p - ea * q, eb * q - p)
 }
 
-fn laplace_bin(scale: f64, ea: f64, eb: f64) -> Bin {
-    let top = (1.0 / scale).exp();
-    let mut bin = Bin::default();
-    bin.add_atom(1.0 / top, 0.5, ea, eb);
-    bin.add_atom(top, 0.5 / top, ea, eb);
-    // Between the atoms E = exp((2x - 1)/b) and Q has density exp(-x/b)/2b, so in r = sqrt(E):
-    // P(bin) = (rb - ra)/2k and Q(bin) = (1/ra - 1/rb)/2k with k = e^{1/2b}.
-    let k = (0.5 / scale).exp();
-    let (ra, rb) = (ea.max(0.0).sqrt().clamp(1.0 / k, k), eb.max(0.0).sqrt().clamp(1.0 / k, k));
-    let (width, c) = (rb - ra, 0.5 / k);
-    let mass = c * width / (ra * rb);
-    bin.mass += mass;
-    bin.rise += c * width * width / rb + (ra * ra - ea) * mass;
-    bin.fall += c * width * width / ra + (eb - rb * rb) * mass;
-    bin
+/// Nodes and weights on $[a, b]$ for an integrand whose logarithm changes by about `change`: the rule with eight points has an
+/// error below $10^{-17}$ up to a change of 2.
+fn panels(a: f64, b: f64, change: f64) -> impl Iterator<Item = (f64, f64)> {
+    let count = (0.5 * change).ceil().max(1.0);
+    let (rule, width) = (Rule::short(change), (b - a) / count);
+    (0..count as u32).flat_map(move |i| {
+        let start = a + width * f64::from(i);
+        rule.on(start, start + width)
+    })
 }
 
 /// The dominating pair of a sampled release.
@@ -230,13 +247,39 @@ impl Pair {
 
     /// The bin of losses in $(\ell_a, \ell_b]$. For [`Pair::Fixed`] only losses above 0.
     pub(super) fn bin(self, la: f64, lb: f64) -> Bin {
-        match self {
-            Self::Poisson { base, rate } | Self::Fixed { base, rate } => {
-                // e^l - 1 = q (E - 1)
-                let bin = base.bin(1.0 + la.exp_m1() / rate, 1.0 + lb.exp_m1() / rate);
-                Bin { mass: bin.mass, rise: rate * bin.rise, fall: rate * bin.fall }
+        let (base, rate) = match self {
+            Self::Poisson { base, rate } | Self::Fixed { base, rate } => (base, rate),
+            Self::Substitution { sigma, rate } => return substitution_bin(sigma, rate, la, lb),
+        };
+        // e^l - 1 = q (E - 1) is linear in E, so the shares of the edges are those of the base.
+        let (a, b) = (base_loss(la, rate), base_loss(lb, rate));
+        if let Base::Gaussian { sigma } = base {
+            let ratio = |l: f64, lambda: f64| {
+                if lambda.is_finite() { lambda.exp() } else { 1.0 + l.exp_m1() / rate }
+            };
+            return gaussian_bin(sigma, (a, b), (ratio(la, a), ratio(lb, b)));
+        }
+        let mut bin = Bin::default();
+        for (loss, _, q) in self.atoms() {
+            if q > 0.0 && la < loss && loss <= lb {
+                bin.add_atom(loss, q, la, lb);
             }
-            Self::Substitution { sigma, rate } => substitution_bin(sigma, rate, la, lb),
+        }
+        if let Some(spread) = base.spread() {
+            let (mass, middle) = spread.bin(a, b);
+            bin.add_atom(sampled_loss(middle, rate).clamp(la, lb), mass, la, lb);
+        }
+        bin
+    }
+
+    /// Atoms: loss, $P$- and $Q$-mass. The same losses decide which bin and which tail an atom belongs to, so that
+    /// none is counted twice or not at all.
+    fn atoms(self) -> [(f64, f64, f64); 2] {
+        match self {
+            Self::Poisson { base, rate } | Self::Fixed { base, rate } => base
+                .atoms()
+                .map(|(lambda, p, q)| (sampled_loss(lambda, rate), rate * p + (1.0 - rate) * q, q)),
+            Self::Substitution { .. } => [(0.0, 0.0, 0.0); 2],
         }
     }
 
@@ -244,16 +287,12 @@ impl Pair {
     pub(super) fn tails(self, t: f64) -> (f64, f64) {
         match self {
             Self::Poisson { base, rate } | Self::Fixed { base, rate } => {
-                let e = 1.0 + t.exp_m1() / rate;
-                let (p, q) = if e <= 0.0 {
-                    (1.0, 1.0)
-                } else if t > 30.0 {
-                    // ln E without overflow.
-                    base.tails(t - rate.ln())
-                } else {
-                    base.tails(e.ln())
-                };
-                (rate * p + (1.0 - rate) * q, q)
+                let (p, q) = base.smooth_tails(base_loss(t, rate));
+                let smooth = (rate * p + (1.0 - rate) * q, q);
+                self.atoms()
+                    .iter()
+                    .filter(|atom| atom.0 > t)
+                    .fold(smooth, |(p, q), atom| (p + atom.1, q + atom.2))
             }
             Self::Substitution { sigma, rate } => {
                 let z = substitution_place(sigma, rate, t);
@@ -267,15 +306,72 @@ impl Pair {
     pub(super) fn below(self, t: f64) -> (f64, f64) {
         match self {
             Self::Poisson { base, rate } | Self::Fixed { base, rate } => {
-                let e = 1.0 + t.exp_m1() / rate;
-                let (p, q) = if e <= 0.0 { (0.0, 0.0) } else { base.below(e.ln()) };
-                (rate * p + (1.0 - rate) * q, q)
+                // The base is symmetric.
+                let (q, p) = base.smooth_tails(-base_loss(t, rate));
+                let smooth = (rate * p + (1.0 - rate) * q, q);
+                self.atoms()
+                    .iter()
+                    .filter(|atom| atom.0 <= t)
+                    .fold(smooth, |(p, q), atom| (p + atom.1, q + atom.2))
             }
             Self::Substitution { .. } => {
                 let (p, q) = self.tails(-t);
                 (q, p)
             }
         }
+    }
+
+    /// Losses beyond this count as infinite: up to it neither $e^\lambda$ nor a $Q$-mass leaves the range of a double.
+    pub(super) fn largest_loss(self) -> f64 {
+        match self {
+            Self::Poisson { base, rate } | Self::Fixed { base, rate } => {
+                let place = match base {
+                    Base::Gaussian { sigma } => ((38.0 - 0.5 / sigma) / sigma).max(1.0),
+                    _ => f64::INFINITY,
+                };
+                sampled_loss(place.min(LARGEST_LOSS), rate)
+            }
+            Self::Substitution { sigma, rate } => {
+                let shift = 0.5 / sigma;
+                (38.0 * shift - 0.5 * shift * shift + rate.ln()).clamp(1.0, LARGEST_LOSS)
+            }
+        }
+    }
+
+    /// The largest loss of all, in either direction; infinite for Gaussian noise.
+    pub(super) fn pure_epsilon(self) -> f64 {
+        match self {
+            Self::Poisson { base: Base::Gaussian { .. }, .. }
+            | Self::Fixed { base: Base::Gaussian { .. }, .. }
+            | Self::Substitution { .. } => f64::INFINITY,
+            // By Jensen's inequality the other direction is not larger.
+            Self::Poisson { base, rate } | Self::Fixed { base, rate } => sampled_loss(base.extent(), rate),
+        }
+    }
+
+    /// A bound on the error of the place of a loss between `bottom` and `top`: of the rounding of atoms, of edges and of the
+    /// shares of edges.
+    ///
+    /// With $u$ the unit of rounding, $\lambda$ is known to $4u|\lambda|$ and $\ell$ to $4u|\ell|$; through
+    /// $d\ell/d\lambda = 1-(1-q)e^{-\ell} \le 1$, which rises with $\ell$, the first is an error in $\ell$ that
+    /// is largest at the top for $\lambda>0$, and at most $12u|\ell|$ for $\lambda<0$ since there
+    /// $|\lambda|\,d\ell/d\lambda\le3|\ell|$. A share that is wrong by $4u$ of its bin moves $\ell$ by no more
+    /// than $4u$ of the width of the bin. Gaussian bins are found in $z=\sigma\lambda+1/2\sigma$, $|z|\le39$, to
+    /// $4u(|z|+1/\sigma)$, and their probabilities to $4u$. All of it has room for a factor of two.
+    pub(super) fn displacement(self, bottom: f64, top: f64) -> f64 {
+        let reach = bottom.abs().max(top.abs()) + (top - bottom);
+        let slope = |extent: f64, rate: f64| {
+            if rate == 1.0 { extent } else { extent * (1.0 - (1.0 - rate) * (-top).exp()) }
+        };
+        let moved = match self {
+            Self::Poisson { base, rate } | Self::Fixed { base, rate } => slope(base.extent(), rate),
+            Self::Substitution { sigma, rate } => {
+                // dl/dz = (A + B)/2 sigma with A <= 1 - (1 - q)/(1 - q + q c y), largest at the top.
+                let y = rate * (0.5 / sigma * substitution_place(sigma, rate, top)).min(700.0).exp();
+                4.0 * y / (1.0 - rate + y) * Base::Gaussian { sigma }.extent()
+            }
+        };
+        8.0 * f64::EPSILON * (3.0 * reach + moved)
     }
 
     /// $\ln\delta(\varepsilon)$ of one release, $\varepsilon\ge0$, the worse of both directions.
@@ -296,6 +392,40 @@ impl Pair {
             Self::Substitution { sigma, rate } => substitution_log_profile(sigma, rate, epsilon),
         }
     }
+}
+
+/// Losses of the base beyond this count as infinite; $e^{600}$ is still a double.
+const LARGEST_LOSS: f64 = 600.0;
+
+/// $\ln(1-q+qe^\lambda)$ with full relative precision.
+fn sampled_loss(lambda: f64, rate: f64) -> f64 {
+    if rate == 1.0 {
+        lambda
+    } else if lambda > 700.0 {
+        // Without overflow; on a grid this is infinite.
+        lambda + rate.ln()
+    } else if lambda < -0.69 && rate > 0.5 {
+        (1.0 - rate + rate * lambda.exp()).ln()
+    } else {
+        (rate * lambda.exp_m1()).ln_1p()
+    }
+}
+
+/// The inverse, $\ln(1+(e^\ell-1)/q)$, or $-\infty$ below the least loss.
+fn base_loss(loss: f64, rate: f64) -> f64 {
+    if rate == 1.0 {
+        return loss;
+    }
+    if loss > 30.0 {
+        return loss - rate.ln() + (-(1.0 - rate) * (-loss).exp()).ln_1p();
+    }
+    // Near -ln(1 - q) the difference below is exact; nearer to 0 the quotient has full relative precision.
+    let lambda = if loss < -0.69 {
+        ((loss.exp() - (1.0 - rate)) / rate).max(0.0).ln()
+    } else {
+        (loss.exp_m1() / rate).max(-1.0).ln_1p()
+    };
+    if lambda.is_nan() { f64::NEG_INFINITY } else { lambda }
 }
 
 /// $\ln(1+(e^\varepsilon-1)/q)$.
@@ -343,21 +473,23 @@ fn substitution_bin(sigma: f64, rate: f64, la: f64, lb: f64) -> Bin {
     let change = (zb - za) * shift.max(za.abs()).max(zb.abs()).max(1.0);
     if (zb - za) * shift.max(1.0) <= 0.75 {
         let c = (-0.125 / (sigma * sigma)).exp();
-        let mut bin = Bin::default();
-        for (z, w) in Rule::short(change).on(za, zb) {
+        let (mut mass, mut rise, mut fall) = (0.0, 0.0, 0.0);
+        for (z, w) in panels(za, zb, change) {
             let weight = w * density(z);
             let y = (z * shift).exp();
             let (p, q) = (rate * c * y, rate * c / y);
-            bin.mass += weight * (1.0 - rate + q);
-            bin.rise += weight * (p - la.exp() * q - (1.0 - rate) * la.exp_m1());
-            bin.fall += weight * ((1.0 - rate) * lb.exp_m1() + lb.exp() * q - p);
+            mass += weight * (1.0 - rate + q);
+            rise += weight * (p - la.exp() * q - (1.0 - rate) * la.exp_m1());
+            fall += weight * ((1.0 - rate) * lb.exp_m1() + lb.exp() * q - p);
         }
-        return bin;
+        return Bin::new(mass, rise, fall);
     }
     let plain = (1.0 - rate) * interval(za, zb);
-    let p = plain + rate * interval(za - shift, zb - shift);
-    let q = plain + rate * interval(za + shift, zb + shift);
-    Bin { mass: q, rise: (p - la.exp() * q).max(0.0), fall: (lb.exp() * q - p).max(0.0) }
+    let near = rate * interval(za - shift, zb - shift);
+    let far = rate * interval(za + shift, zb + shift);
+    let rise = near - la.exp() * far - plain * la.exp_m1();
+    let fall = plain * lb.exp_m1() + lb.exp() * far - near;
+    Bin::new(plain + far, rise, fall)
 }
 
 #[cfg(test)]
@@ -399,14 +531,9 @@ mod tests {
             let (mut p, mut q) = (0.0, 0.0);
             for edge in edges.windows(2) {
                 let bin = pair.bin(edge[0], edge[1]);
-                q += bin.mass;
-                p += edge[0].exp() * bin.mass + bin.rise;
-                let p_from_above = edge[1].exp() * bin.mass - bin.fall;
-                let p_from_below = edge[0].exp() * bin.mass + bin.rise;
-                assert!(
-                    (p_from_above - p_from_below).abs() <= 1e-12 * p_from_below + 1e-18,
-                    "{pair:?} {edge:?}"
-                );
+                assert!(bin.down >= 0.0 && bin.up >= 0.0, "{pair:?} {edge:?}");
+                q += bin.mass();
+                p += edge[0].exp() * bin.down + edge[1].exp() * bin.up;
             }
             let ((p0, q0), (p1, q1)) = (pair.tails(bottom), pair.tails(top));
             assert!((p - (p0 - p1)).abs() < 1e-11, "{pair:?}: {p} {}", p0 - p1);

@@ -27,9 +27,6 @@ pub(super) enum Direction {
     Add,
 }
 
-/// Losses beyond this count as infinite; $e^{600}$ is still a double.
-const LARGEST_LOSS: f64 = 600.0;
-
 /// Distributions whose composition bounds that of a repeated release.
 #[derive(Debug, Clone)]
 pub(super) struct Parts {
@@ -41,6 +38,8 @@ pub(super) struct Parts {
     pub log_mass: f64,
     /// The share of the tilted weight that the bound omits.
     pub left_out: f64,
+    /// By how much rounding may have moved the losses of the composition.
+    pub displacement: f64,
 }
 
 /// Bins of equal width $2^{-\text{scale}}$ of a pair; bin `k` holds the losses from `first + k` to `first + k + 1`
@@ -145,7 +144,14 @@ impl Step {
             let (bottom, top) = (self.edge(0), self.edge(self.bins.len()));
             let width = precision.step(top - bottom, tilt, times as f64);
             let single_grid = self.cut(width, bottom, top).single_grid(side, tilt);
-            Parts { grids: vec![(single_grid, times)], shift: 0.0, log_mass: 0.0, left_out: 0.0 }
+            let displacement = times as f64 * self.pair.displacement(bottom, top);
+            Parts {
+                grids: vec![(single_grid, times)],
+                shift: 0.0,
+                log_mass: 0.0,
+                left_out: 0.0,
+                displacement,
+            }
         })
     }
 
@@ -212,7 +218,10 @@ impl Step {
             grids: vec![(bulk, times - count), (jumps, times)],
             shift: if side == Side::Lower { count as f64 * shift } else { 0.0 },
             log_mass: count as f64 * a.ln(),
-            left_out: 1e-12,
+            // `a` is right to one rounding, and so is each shift of a jump.
+            left_out: 1e-12 + count as f64 * f64::EPSILON,
+            displacement: times as f64 * self.pair.displacement(bottom, top)
+                + 4.0 * f64::EPSILON * max_count as f64,
         })
     }
 
@@ -306,11 +315,9 @@ impl Step {
         let n = self.bins.len();
         // Each bin split between its edges, in Q-mass.
         let mut q = vec![0.0; n + 1];
-        let growth = self.step().exp_m1();
         for (k, bin) in self.bins.iter().enumerate() {
-            let gap = self.edge(k).exp() * growth;
-            q[k] += bin.fall / gap;
-            q[k + 1] += bin.rise / gap;
+            q[k] += bin.down;
+            q[k + 1] += bin.up;
         }
         let last = self.first + n as i64;
         if self.is_mirrored() {
@@ -339,14 +346,14 @@ impl Step {
         // Each bin merged into one atom.
         let merged = |k: usize, mirrored: bool| {
             let bin = self.bins[k];
-            let edge = self.edge(k).exp();
-            let offset =
-                if bin.mass > 0.0 { (bin.rise / (edge * bin.mass)).ln_1p().clamp(0.0, h) } else { 0.0 };
+            let mass = bin.mass();
+            let share = if mass > 0.0 { bin.up / mass } else { 0.0 };
+            let offset = (share * h.exp_m1()).ln_1p().clamp(0.0, h);
             let index = self.first + k as i64;
             if mirrored {
-                Atom { index: -index - 1, offset: h - offset, mass: bin.mass }
+                Atom { index: -index - 1, offset: h - offset, mass }
             } else {
-                Atom { index, offset, mass: edge * bin.mass + bin.rise }
+                Atom { index, offset, mass: self.edge(k).exp() * bin.down + self.edge(k + 1).exp() * bin.up }
             }
         };
         let upwards = (0..n).map(|k| merged(k, false));
@@ -389,10 +396,11 @@ fn support(pair: Pair, direction: Direction, tail: f64) -> (f64, f64) {
         Direction::Remove => p,
         Direction::Add => q,
     };
-    let top = crossing(LARGEST_LOSS, |t| of(pair.tails(t)) > tail);
+    let largest = pair.largest_loss();
+    let top = crossing(largest, |t| of(pair.tails(t)) > tail);
     let bottom = match pair {
         Pair::Fixed { .. } => 0.0,
-        _ => -crossing(LARGEST_LOSS, |t| of(pair.below(-t)) > tail),
+        _ => -crossing(600.0, |t| of(pair.below(-t)) > tail),
     };
     (bottom, top)
 }
