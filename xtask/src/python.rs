@@ -41,12 +41,13 @@ fn build(python: &Path, folder: &Path, release: bool) -> Result<PathBuf, String>
     Ok(wheel)
 }
 
-/// The interpreter of a virtual environment with all that building and testing take.
+/// The interpreter of a virtual environment with all that building and testing take. It is made by the interpreter that `RETICENT_PYTHON` names, or by `python3`.
 fn environment(name: &str) -> Result<PathBuf, String> {
     let folder = target().join(name);
     let python = folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
     if !python.exists() {
-        run(Command::new("python3").args(["-m", "venv"]).arg(&folder)).map_err(|error| {
+        let base = std::env::var_os("RETICENT_PYTHON").unwrap_or_else(|| "python3".into());
+        run(Command::new(base).args(["-m", "venv"]).arg(&folder)).map_err(|error| {
             format!("{error}\nthe Python package needs Python 3.10 or newer with its venv module")
         })?;
     }
