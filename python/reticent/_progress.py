@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 import time
 from collections.abc import Callable
@@ -63,9 +64,8 @@ def _jupyter() -> tuple[Progress, Callable[[], None]] | None:
         return None
     import html
 
-    from IPython.display import HTML, display  # type: ignore[import-not-found,unused-ignore]
-
-    handle: Any = display(HTML(""), display_id=True)
+    ipython: Any = importlib.import_module("IPython.display")
+    handle = ipython.display(ipython.HTML(""), display_id=True)
     last = 0.0
 
     def show(what: str, step: int, planned: int) -> None:
@@ -74,11 +74,11 @@ def _jupyter() -> tuple[Progress, Callable[[], None]] | None:
         if handle is None or (now - last < 0.1 and step not in (1, planned)):
             return
         last = now
-        handle.update(HTML(f'<progress value="{step}" max="{planned}"></progress> {html.escape(what)}: {_bar(step, planned)}'))
+        handle.update(ipython.HTML(f'<progress value="{step}" max="{planned}"></progress> {html.escape(what)}: {_bar(step, planned)}'))
 
     def end() -> None:
         if handle is not None:
-            handle.update(HTML(""))
+            handle.update(ipython.HTML(""))
 
     return show, end
 
