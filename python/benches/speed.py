@@ -96,14 +96,15 @@ def main() -> None:
         print(f"  {name:36} {seconds:6.2f}  {seconds / base:5.2f} x")
     encoded = 8e-6 * chosen.records * (chosen.columns + 1)
     code = (
-        "import sys, resource, numpy as np, reticent as rt; from reticent.models import ESTIMATORS as E\n"
+        "import sys, numpy as np, reticent as rt; from reticent.models import ESTIMATORS as E\n"
         "n, d, name = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]\n"
         "e = next(c for c in E.values() if c._declared['name'] == name)\n"
         "X = np.random.default_rng(0).uniform(-1, 1, (n, d)); y = X[:, 0] > 0\n"
         "fit = lambda X, y: e(epsilon=1, delta=1e-8, bounds=(-1, 1), progress=False, **({'classes': [False, True]} if name == 'logistic' else {'target_bounds': (0, 1)})).fit(X, y)\n"
         "fit(X[:1000], y[:1000]) if n > 1000 else None\n"
-        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
-        "fit(X, y)\nprint((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)"
+        "size = lambda name: int(next(line.split()[1] for line in open('/proc/self/status') if line.startswith(name)))\n"
+        "open('/proc/self/clear_refs', 'w').write('5'); before = size('VmRSS')\n"
+        "fit(X, y)\nprint((size('VmHWM') - before) / 1024)"
     )
     done = subprocess.run([sys.executable, "-c", code.replace("1e-8, bounds", "1e-8, allow_large_delta=True, bounds"), str(chosen.records), str(chosen.columns), chosen.model], capture_output=True, text=True, check=True)
     more = float(done.stdout)

@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 
+use numpy::ndarray::s;
 use numpy::{PyArray1, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
@@ -113,7 +114,7 @@ impl Column {
             let array = array.bind(py).try_readonly().ok()?;
             let view = array.as_array();
             // An array that was made shorter meanwhile has no such rows.
-            (first + rows <= view.len()).then(|| view.iter().skip(first).take(rows).copied().collect())
+            (first + rows <= view.len()).then(|| view.slice(s![first..first + rows]).to_vec())
         }
         Some(match self {
             Self::Numbers(array) => Arc::new(Float64Array::from(part(py, array, first, rows)?)),
